@@ -66,6 +66,15 @@ func read(c *toolCall, p messagePage) (*mcp.CallToolResult, []int64) {
 	return a.callResult(), ids
 }
 
+// TestToolsListIsSmall: every conversation of a model begins with this response.
+func TestToolsListIsSmall(t *testing.T) {
+	const limit = 24 << 10
+	line := converse(t, filled().server(), "2025-06-18").ask(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+	if len(line) > limit || !strings.Contains(line, `"rotate_calendar_feed"`) {
+		t.Errorf("%d bytes, the limit is %d", len(line), limit)
+	}
+}
+
 // TestNewestMessagesStay: older messages are omitted until the rest fits, and the result says so.
 func TestNewestMessagesStay(t *testing.T) {
 	c := &toolCall{args: arguments{"address": inboxOfTests, "direction": "in"}}

@@ -43,6 +43,8 @@ type fakeMessage struct {
 	Subject    *string   `json:"subject"`
 	ReceivedAt time.Time `json:"received_at"`
 	OTPCode    *string   `json:"otp_code"`
+	OTP        any       `json:"otp"`
+	Candidates []string  `json:"otp_candidates,omitempty"`
 	Body       *string   `json:"body"`
 	Links      []string  `json:"links"`
 	IsRead     bool      `json:"is_read"`
@@ -79,10 +81,10 @@ func (s *service) receive(id int64, code string, age time.Duration) *fakeMessage
 		ReceivedAt: time.Now().Add(-age), Links: []string{}, Encrypted: s.encrypted, MessageID: fmt.Sprintf("%d@far.test", id),
 	}
 	if code != "" {
-		m.OTPCode = &code
+		m.OTPCode, m.OTP = &code, object{"code": code, "confidence": 0.97, "candidates": []string{"2026"}}
 	}
 	if s.encrypted {
-		m.Subject, m.Body, m.OTPCode, m.Note = nil, nil, nil, "The note of the API"
+		m.Subject, m.Body, m.OTPCode, m.OTP, m.Note = nil, nil, nil, nil, "The note of the API"
 	}
 	s.change(func() { s.messages = append(s.messages, m) })
 	return m

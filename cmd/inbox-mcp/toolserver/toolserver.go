@@ -109,7 +109,6 @@ func (s *Server) addTool(t tools.Tool) {
 		InputSchema:  t.InputSchema(),
 		OutputSchema: t.OutputSchema(),
 		Annotations: &mcp.ToolAnnotations{
-			Title:           t.Title,
 			ReadOnlyHint:    t.Hints.ReadOnly,
 			IdempotentHint:  t.Hints.Idempotent,
 			DestructiveHint: &destructive,

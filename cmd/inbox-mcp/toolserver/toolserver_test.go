@@ -156,6 +156,13 @@ func fitsSchema(t *testing.T, tool tools.Tool, structured any) {
 	if err := resolved.Validate(v); err != nil {
 		t.Errorf("%s: %v\n%s", tool.Name, err, b)
 	}
+	members := v.(object)
+	for member, in := range map[string]struct{ describer, list string }{"message": {"read_messages", "messages"}, "event": {"list_calendar_events", "events"}} {
+		if nested, there := members[member]; there {
+			tool, _ := tools.Find(in.describer)
+			fitsSchema(t, tool, object{"address": inboxOfTests, in.list: []any{nested}, "has_more": false, "more": false})
+		}
+	}
 }
 
 // TestOrdersAreGivenOnce: if a response was lost, the request is retried once with the same

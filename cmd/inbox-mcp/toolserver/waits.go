@@ -21,6 +21,8 @@ const (
 	lookAgain = 250 * time.Millisecond
 	// maxShownSubject limits, in characters, the subject returned for a message without a code.
 	maxShownSubject = 500
+	// maxArrived limits the messages that a wait for a code lists after its time-out.
+	maxArrived = 10
 	// minLookTime is how long a request may take even if the timeout is shorter: a timeout of 0 still
 	// checks once.
 	minLookTime = 5 * time.Second
@@ -114,45 +116,65 @@ func (c *toolCall) nothingCame(what, tool string) string {
 }
 
 func (w *messageWait) codeTimedOut() (toolResult, error) {
-	other, what := w.withoutCode(), "Nothing"
-	if other != nil {
-		what = "No code"
+	arrived, lines := w.arrivedMessages()
+	what := "Nothing"
+	var other *arrivedMessage
+	if len(arrived) > 0 && arrived[0].Confidence == nil {
+		other, what = &arrived[0], "No code"
 	}
 	next := w.nothingCame(what, "wait_for_otp")
 	if w.lastCode != nil {
 		next += fmt.Sprintf(" The code of message %d, received %s, was returned or read before; read_messages shows it.", w.lastCode.MessageID, w.lastCode.ReceivedAt)
 	}
-	text := next
 	if other != nil {
 		next += fmt.Sprintf(" Message %d, received %s, has no code; read_messages shows it.", other.MessageID, other.ReceivedAt)
-		f := newFence(drawMark, other.Subject)
-		text = next + " Its subject: " + fmt.Sprintf(outsideNotice, f.mark) + "\n\n" + f.wrapText(other.Subject)
+	}
+	text := next
+	if lines != "" {
+		f := newFence(drawMark, lines)
+		text += " What arrived: " + fmt.Sprintf(outsideNotice, f.mark) + "\n\n" + f.wrapText(lines)
 	}
 	return timedOutAnswer(struct {
-		TimedOut    bool       `json:"timed_out"`
-		Next        string     `json:"next"`
-		LastCode    *handedOut `json:"last_code"`
-		WithoutCode *codeless  `json:"without_code"`
-	}{true, next, w.lastCode, other}, text)
+		TimedOut    bool             `json:"timed_out"`
+		Next        string           `json:"next"`
+		LastCode    *handedOut       `json:"last_code"`
+		WithoutCode *arrivedMessage  `json:"without_code"`
+		Arrived     []arrivedMessage `json:"arrived"`
+	}{true, next, w.lastCode, other, arrived}, text)
 }
 
-// codeless is a message without a code that came while the call waited for a code.
-type codeless struct {
+// arrivedMessage is a message that arrived, for a caller whose wait for a code timed out.
+type arrivedMessage struct {
 	handedOut
-	Subject string `json:"subject"`
+	From       string   `json:"from"`
+	Subject    string   `json:"subject"`
+	Confidence *float64 `json:"confidence"` // of its code, which was returned or read before; nil: no code
+	Candidates []string `json:"candidates"` // other texts that could be a code, most likely first
 }
 
-// withoutCode returns the newest message of the last minutes, if no code was found in it. If the
-// request fails, it returns nil.
-func (w *messageWait) withoutCode() *codeless {
+// arrivedMessages returns the newest messages of the last minutes, also as lines for people, or none if
+// the request fails.
+func (w *messageWait) arrivedMessages() (arrived []arrivedMessage, lines string) {
 	ctx, cancel := context.WithTimeout(w.ctx, unmark)
 	defer cancel()
-	m, err := w.latestMessage(ctx, url.Values{"fields": {"id,subject,otp_code,received_at"}, "since": {w.now().Add(-freshnessWindow).UTC().Format(time.RFC3339Nano)}})
-	if err != nil || m == nil || m.OTPCode != "" {
-		return nil
+	page, _ := w.apiClient.Messages(ctx, w.inboxAddress(), client.MessageQuery{
+		Since: w.now().Add(-freshnessWindow), Limit: maxArrived, Fields: client.ArrivedFields,
+	})
+	arrived = []arrivedMessage{}
+	for _, m := range page.Emails {
+		lines += singleLine(m.DescribeCode()) + "\n"
+		subject, _ := truncateText(singleLine(m.Subject), maxShownSubject)
+		a := arrivedMessage{handedOut{m.ID, formatTime(m.ReceivedAt)}, plainBox(m.From).Email, subject, nil, []string{}}
+		found := m.OTPCandidates
+		if m.OTP != nil {
+			a.Confidence, found = &m.OTP.Confidence, m.OTP.Candidates
+		}
+		for _, one := range found {
+			a.Candidates = append(a.Candidates, singleLine(one))
+		}
+		arrived = append(arrived, a)
 	}
-	subject, _ := truncateText(singleLine(m.Subject), maxShownSubject)
-	return &codeless{handedOut{m.ID, formatTime(m.ReceivedAt)}, subject}
+	return arrived, lines
 }
 
 func timedOutAnswer(v any, next string) (toolResult, error) {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"inboxd/internal/core/tools"
 )
 
 // called calls a tool as the SDK does after checking the arguments.
@@ -163,4 +165,32 @@ func brief(r *mcp.CallToolResult) string {
 		return fmt.Sprintf("code %s of %d", v.OTPCode, v.Message.ID)
 	}
 	return fmt.Sprintf("message %d, read %v, note %q", v.Message.ID, v.Message.IsRead, v.Message.Note)
+}
+
+// TestTimeOutListsWhatArrived: a wait for a code that times out returns what arrived in vain, with
+// the text of strangers inside the fence.
+func TestTimeOutListsWhatArrived(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		service := newService()
+		m := service.receive(1, "222222", 20*time.Minute)
+		m = service.receive(2, "482913", 2*time.Minute)
+		service.change(func() { m.IsRead = true })
+		m = service.receive(3, "", time.Minute)
+		service.change(func() { m.Candidates = []string{"1234", "56\n78"} })
+		r := service.server().called(t.Context(), "wait_for_otp", map[string]any{"address": inboxOfTests, "timeout": 0.0})
+		tool, _ := tools.Find("wait_for_otp")
+		fitsSchema(t, tool, r.StructuredContent)
+		var v struct{ Arrived json.RawMessage }
+		if err := json.Unmarshal(r.StructuredContent.(json.RawMessage), &v); err != nil {
+			t.Fatal(err)
+		}
+		if want := `[{"message_id":3,"received_at":"1999-12-31T23:59:00.000Z","from":"from@far.test","subject":"Subject 3","confidence":null,"candidates":["1234","56 78"]},` +
+			`{"message_id":2,"received_at":"1999-12-31T23:58:00.000Z","from":"from@far.test","subject":"Subject 2","confidence":0.97,"candidates":["2026"]}]`; string(v.Arrived) != want {
+			t.Errorf("arrived: %s", v.Arrived)
+		}
+		if want := "begins\nmessage 3 from from@far.test, subject \"Subject 3\": no code is certain enough, candidates 1234, 56 78\n" +
+			"message 2 from from@far.test, subject \"Subject 2\": code 482913, confidence 0.97, already read\n-----"; !strings.Contains(textOf(r), want) {
+			t.Errorf("text: %s", textOf(r))
+		}
+	})
 }

@@ -6,20 +6,20 @@ var calendarTools = []Tool{
 		Description: "Lists the meetings of an inbox, soonest first: those it was invited to by e-mail and those it organizes. my_status is its own response.",
 		Params: []Param{
 			addressParam,
-			or(yesNo("include_cancelled", "Also list cancelled meetings; false by default."), false),
+			or(yesNo("include_cancelled", "false by default."), false),
 		},
-		Result: objectSchema(
-			requiredParam(arrayParam("events", "Soonest first.", meetingSchema)),
-			requiredParam(yesNo("more", "The list is truncated: more meetings exist than fit into a response.")),
+		Result: openObject(
+			requiredParam(arrayParam("events", "", meetingSchema)),
+			requiredParam(yesNo("more", "")),
 		),
 	},
 	{
 		Name: "rsvp_to_invite", Title: "Answer an invitation", Hints: sendHints, Scopes: maySend,
-		Description: "Responds to an invitation that the inbox received: accepted, declined or tentative. The organizer is notified by e-mail; the result says that the message is queued.",
+		Description: "Responds to an invitation that the inbox received: accepted, declined or tentative. Notifies the organizer by e-mail.",
 		Params: []Param{
 			addressParam, eventID,
-			requiredParam(enumParam("response", "One of accepted, declined, tentative.", "accepted", "declined", "tentative")),
-			optionalText("comment", maxComment, "A comment for the organizer, at most 10,000 characters."),
+			requiredParam(enumParam("response", "Its response.", "accepted", "declined", "tentative")),
+			optionalText("comment", maxComment, "For the organizer, at most 10,000 characters."),
 		},
 		Result: arrangedResult,
 	},
@@ -30,9 +30,9 @@ var calendarTools = []Tool{
 			addressParam,
 			requiredParam(titleParam), requiredParam(startParam),
 			requiredParam(guestsParam("The guests to invite; at least one other than the inbox itself.")),
-			arrayParam("optional_attendees", "Additional guests whose attendance is optional. Addresses, or objects with email and name.", guestSchema()),
+			arrayParam("optional_attendees", "More guests, whose attendance is optional.", guestSchema()),
 			endParam, durationParam, zoneParam, wholeDay, placeParam, descriptionParam, toGuests,
-			optionalText("in_reply_to", maxMessageID, "Message-ID of the message that the invitation replies to, <left@right>."),
+			optionalText("in_reply_to", maxMessageID, "Message-ID that the invitation replies to, <left@right>."),
 		},
 		Result: arrangedResult,
 	},
@@ -55,14 +55,14 @@ var calendarTools = []Tool{
 	},
 	{
 		Name: "get_calendar_feed", Title: "Get calendar link", Hints: markHints, Scopes: mayRead,
-		Description: "Returns the link with which calendar programs subscribe to the meetings of an inbox. The first call creates it, later calls return the same one. Anyone with the link can read meetings, guests and responses.",
+		Description: "Returns the link with which calendar programs subscribe to the meetings of an inbox; the first call creates it. Anyone with the link can read meetings, guests and responses.",
 		Params:      []Param{addressParam},
 		Result:      feedResult,
 	},
 	{
 		Name: "rotate_calendar_feed", Title: "Replace calendar link", Scopes: mayManage,
 		Hints:       Hints{Destructive: true},
-		Description: "Replaces the link of get_calendar_feed with a new one. The old link stops working at once for all subscribers.",
+		Description: "Replaces the link of get_calendar_feed with a new one. The old link stops working at once.",
 		Params:      []Param{addressParam},
 		Result:      feedResult,
 	},
@@ -70,26 +70,26 @@ var calendarTools = []Tool{
 
 // Parameters of a meeting.
 var (
-	titleParam       = optionalText("title", maxTitle, "Title of the meeting, at most 300 characters, on one line.")
-	startParam       = optionalText("start", maxMoment, "Start, ISO 8601: 2026-12-01T15:00 with timezone, or with Z or an offset; a date for an all-day meeting.")
-	endParam         = optionalText("end", maxMoment, "End, in the same forms; the day after the last for an all-day meeting. Cannot be combined with duration_minutes.")
-	durationParam    = withMaximum(integerParam("duration_minutes", 1, "Length, instead of end; at most a year. Without both: 30 minutes, or one day for an all-day meeting."), maxMinutes)
-	zoneParam        = optionalText("timezone", maxMoment, "IANA name of the time zone, such as Europe/Berlin; required for times without an offset.")
-	wholeDay         = yesNo("all_day", "The meeting takes whole days; start and end are dates.")
-	placeParam       = optionalText("location", maxPlace, "Location, at most 500 characters, on one line.")
-	descriptionParam = optionalText("description", maxDescription, "Description, at most 20,000 characters.")
-	toGuests         = optionalText("message", maxComment, "A message to the guests, at most 10,000 characters; it appears only in the e-mail.")
+	titleParam       = optionalText("title", maxTitle, "At most 300 characters, on one line.")
+	startParam       = optionalText("start", maxMoment, "ISO 8601: 2026-12-01T15:00 with timezone, or with Z or an offset; a date if all_day.")
+	endParam         = optionalText("end", maxMoment, "End, in the same forms; the day after the last if all_day.")
+	durationParam    = withMaximum(integerParam("duration_minutes", 1, "Instead of end, at most a year. Without both: 30 minutes, or one day if all_day."), maxMinutes)
+	zoneParam        = optionalText("timezone", maxMoment, "IANA name, such as Europe/Berlin; required for times without an offset.")
+	wholeDay         = yesNo("all_day", "start and end are dates.")
+	placeParam       = optionalText("location", maxPlace, "At most 500 characters, on one line.")
+	descriptionParam = optionalText("description", maxDescription, "At most 20,000 characters.")
+	toGuests         = optionalText("message", maxComment, "Text of the e-mail to the guests, at most 10,000 characters.")
 )
 
 func guestsParam(says string) Param {
-	return arrayParam("attendees", says+" Addresses, or objects with email, name and optional.", guestSchema(yesNo("optional", "The guest's attendance is optional.")))
+	return arrayParam("attendees", says+" Addresses, or objects with email, name and optional.", guestSchema(yesNo("optional", "Attendance is optional.")))
 }
 
 // guestSchema is a guest's address, or an object that contains it.
 func guestSchema(more ...Param) Schema {
 	members := append([]Param{
-		requiredParam(optionalText("email", maxAddress, "The guest's e-mail address.")),
-		optionalText("name", maxGuestName, "The guest's name, at most 200 characters."),
+		requiredParam(optionalText("email", maxAddress, "E-mail address.")),
+		optionalText("name", maxGuestName, "At most 200 characters."),
 	}, more...)
-	return Schema{AnyOf: []Schema{{Type: []string{"string"}, MaxLength: maxAddress, Description: "A guest's e-mail address."}, objectSchema(members...)}}
+	return Schema{AnyOf: []Schema{{Type: []string{"string"}, MaxLength: maxAddress}, objectSchema(members...)}}
 }

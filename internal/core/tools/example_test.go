@@ -101,12 +101,12 @@ func TestResults(t *testing.T) {
 		good       bool
 	}{
 		{"wait_for_otp", `{"otp_code":"482913","message":` + mail + `}`, true},
-		{"wait_for_otp", `{"timed_out":true,"next":"Again.","last_code":null,"without_code":null}`, true},
+		{"wait_for_otp", `{"timed_out":true,"next":"Again.","last_code":null,"without_code":null,"arrived":[]}`, true},
 		{"wait_for_otp", `{"timed_out":true,"next":"Again.","last_code":null}`, false},
-		{"wait_for_otp", `{"timed_out":true,"next":"Again.","last_code":{"message_id":7,"received_at":"2026-11-21T09:30:01.214Z"},"without_code":{"message_id":8,"received_at":"2026-11-21T09:30:01.214Z","subject":"Hello"}}`, true},
+		{"wait_for_otp", `{"timed_out":true,"next":"Again.","last_code":{"message_id":7,"received_at":"2026-11-21T09:30:01.214Z"},"without_code":{"message_id":8,"received_at":"2026-11-21T09:30:01.214Z","subject":"Hello"},"arrived":[{"message_id":8,"received_at":"2026-11-21T09:30:01.214Z","from":"a@b.test","subject":"Hello","confidence":null,"candidates":["1234"]}]}`, true},
 		{"wait_for_otp", `{"timed_out":true,"next":"Again."}`, false},
-		{"wait_for_otp", `{"timed_out":false,"next":"Again.","last_code":null,"without_code":null}`, false},
-		{"wait_for_otp", `{"otp_code":"482913","timed_out":true,"next":"Again.","last_code":null,"without_code":null,"message":` + mail + `}`, false},
+		{"wait_for_otp", `{"timed_out":false,"next":"Again.","last_code":null,"without_code":null,"arrived":[]}`, false},
+		{"wait_for_otp", `{"otp_code":"482913","timed_out":true,"next":"Again.","last_code":null,"without_code":null,"arrived":[],"message":` + mail + `}`, false},
 		{"wait_for_otp", `{"otp_code":"482913"}`, false},
 		{"wait_for_message", `{"message":` + mail + `}`, true},
 		{"wait_for_message", `{"timed_out":true,"next":"Again."}`, true},

@@ -76,12 +76,12 @@ func objectSchema(members ...Param) Schema {
 var (
 	addressParam = requiredParam(Param{Name: "address", Schema: Schema{
 		Type: []string{"string"}, MinLength: 1, MaxLength: maxAddress,
-		Description: "Address of the inbox, as returned by create_inbox or list_inboxes."}})
-	messageID         = requiredParam(integerParam("message_id", 1, "Id of the message in that inbox, as returned by another tool."))
-	eventID           = requiredParam(integerParam("event_id", 1, "Id of the meeting in that inbox, from list_calendar_events or a message's calendar_event."))
-	bodyParam         = optionalText("body", maxBody, "Plain text of the message, at most 1,000,000 characters.")
-	htmlParam         = optionalText("html", maxHTML, "The same content as HTML, for mail programs that show it; at most 2,000,000 characters.")
-	mailAddressSchema = Schema{Type: []string{"string"}, MaxLength: maxAddress, Description: "An e-mail address."}
-	cc                = arrayParam("cc", "Additional recipients, visible to all.", mailAddressSchema)
-	bcc               = arrayParam("bcc", "Additional recipients, hidden from the others.", mailAddressSchema)
+		Description: "Address of the inbox."}})
+	messageID         = requiredParam(integerParam("message_id", 1, "Id of a message of that inbox."))
+	eventID           = requiredParam(integerParam("event_id", 1, "From list_calendar_events or a message's calendar_event."))
+	bodyParam         = optionalText("body", maxBody, "Plain text, at most 1,000,000 characters.")
+	htmlParam         = optionalText("html", maxHTML, "The same as HTML, at most 2,000,000 characters.")
+	mailAddressSchema = Schema{Type: []string{"string"}, MaxLength: maxAddress}
+	cc                = arrayParam("cc", "More recipients.", mailAddressSchema)
+	bcc               = arrayParam("bcc", "Hidden recipients.", mailAddressSchema)
 )

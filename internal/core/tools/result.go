@@ -1,10 +1,16 @@
 package tools
 
-// Results of the tools. Names and types of members from the API are the API's. Such objects are
-// open, because a newer API may return more. Objects that the tool server builds are closed.
+// Results of the tools. Names and types of members from the API are the API's. Objects are open,
+// because a newer API may return more. A result describes nested objects once, in one tool, or only
+// names their members: a model reads all of this at the start of each conversation (ADR 0121).
 
 func textParam(name, says string) Param {
 	return Param{Name: name, Schema: Schema{Type: []string{"string"}, Description: says}}
+}
+
+// wholeNumber is an integer in a result.
+func wholeNumber(name, says string) Param {
+	return Param{Name: name, Schema: Schema{Type: []string{"integer"}, Description: says}}
 }
 
 // trueParam is a member that is always true.
@@ -36,122 +42,79 @@ func eitherObject(one, other []string, members ...Param) Schema {
 
 var (
 	timedOut   = trueParam("timed_out")
-	nextParam  = textParam("next", "What to do next.")
+	nextParam  = textParam("next", "")
 	doneResult = openObject(requiredParam(trueParam("ok")))
 
 	createdResult = openObject(
-		requiredParam(textParam("address", "The address that receives mail.")),
-		requiredParam(integerParam("retention_hours", 1, "The value in effect.")),
-		requiredParam(Param{Name: "api_key", Schema: Schema{Type: []string{"null"}, Description: "Always null: keys are issued separately."}}),
+		requiredParam(textParam("address", "")),
+		requiredParam(wholeNumber("retention_hours", "")),
 		requiredParam(textParam("label", "")),
-		requiredParam(textParam("created_at", "ISO 8601 in UTC, like all times.")),
-		requiredParam(yesNo("encrypted", "")),
-		arrayParam("ignored_fields", "Parameters that the plan does not cover.", Schema{Type: []string{"string"}}),
-		textParam("note", "Why they were ignored."),
+		arrayParam("ignored_fields", "", Schema{Type: []string{"string"}}),
+		textParam("note", ""),
 	)
 
-	sentResult = objectSchema(
+	sentResult = openObject(
 		requiredParam(trueParam("ok")),
 		requiredParam(trueParam("queued")),
-		requiredParam(integerParam("message_id", 1, "For wait_until_sent.")),
-		requiredParam(textParam("to", "The recipient.")),
+		requiredParam(wholeNumber("message_id", "For wait_until_sent.")),
+		requiredParam(textParam("to", "")),
 	)
 
-	recipientSchema = objectSchema(
-		requiredParam(textParam("email", "")),
-		requiredParam(enumParam("status", "", "queued", "retrying", "sent", "unsigned", "failed", "bounced")),
-		requiredParam(nullable(textParam("error", ""))),
-		requiredParam(nullable(textParam("mx", "The mail server that accepted or refused it."))),
-		requiredParam(nullable(textParam("at", ""))),
-	)
+	messageParam = Param{Name: "message", Schema: describedObject("As in read_messages.")}
 
-	mailboxSchema = objectSchema(requiredParam(textParam("email", "")), requiredParam(textParam("name", "Empty when there is none.")))
-
-	attachmentSchema = openObject(
-		requiredParam(integerParam("id", 0, "")),
-		requiredParam(textParam("filename", "")),
-		requiredParam(textParam("content_type", "")),
-		requiredParam(integerParam("size_bytes", 0, "")),
-		requiredParam(yesNo("is_encrypted", "")),
-		requiredParam(yesNo("truncated", "Its bytes were not stored.")),
-		nullable(textParam("content_id", "What cid: in the HTML refers to.")),
-	)
-
-	messageParam  = Param{Name: "message", Schema: messageSchema}
-	messageSchema = objectSchema(
-		requiredParam(integerParam("id", 1, "")),
+	messageSchema = openObject(
+		requiredParam(wholeNumber("id", "")),
 		requiredParam(enumParam("direction", "", "in", "out")),
-		requiredParam(nullable(Param{Name: "from", Schema: mailboxSchema})),
-		requiredParam(arrayParam("to", "", mailboxSchema)),
-		requiredParam(nullable(textParam("subject", "null if encrypted."))),
+		requiredParam(nullable(Param{Name: "from", Schema: describedObject("email, name")})),
+		requiredParam(arrayParam("to", "", describedObject(""))),
+		requiredParam(nullable(textParam("subject", ""))),
 		requiredParam(textParam("received_at", "")),
-		requiredParam(nullable(textParam("otp_code", "The one-time code; null if none is certain."))),
-		requiredParam(nullable(textParam("verification_link", "The link that confirms or signs in; null if none is certain."))),
-		requiredParam(nullable(textParam("body", "Readable text, written by strangers; null if encrypted."))),
-		requiredParam(yesNo("truncated_body", "body is truncated.")),
-		yesNo("hidden_text", "The HTML hides text from people; body does not contain it."),
-		requiredParam(arrayParam("links", "Every http and https URL in the message.", Schema{Type: []string{"string"}})),
-		yesNo("links_truncated", "links is truncated."),
-		requiredParam(arrayParam("attachments", "Metadata only, without content.", attachmentSchema)),
-		integerParam("attachments_omitted", 0, "Number of files that attachments does not list."),
-		requiredParam(nullable(Param{Name: "calendar_event", Schema: describedMeeting()})),
-		yesNo("sender_verified", "For received messages: the message comes from the domain of its From address. false: anybody may have written it."),
+		requiredParam(nullable(textParam("otp_code", "null if none is certain."))),
+		requiredParam(nullable(textParam("verification_link", "Confirms or signs in."))),
+		requiredParam(nullable(textParam("body", "Written by strangers."))),
+		requiredParam(yesNo("truncated_body", "")),
+		yesNo("hidden_text", "The HTML hides text from people."),
+		requiredParam(arrayParam("links", "", Schema{Type: []string{"string"}})),
+		requiredParam(arrayParam("attachments", "", describedObject("id, filename, content_type, size_bytes, is_encrypted, truncated"))),
+		requiredParam(nullable(Param{Name: "calendar_event", Schema: describedObject("As in list_calendar_events, with action and event_id.")})),
+		yesNo("sender_verified", "false: anybody may have written it."),
 		requiredParam(yesNo("is_read", "")),
-		requiredParam(nullable(enumParam("send_status", "For sent messages; null for received ones.", "queued", "retrying", "sent", "unsigned", "failed"))),
-		requiredParam(nullable(textParam("send_error", "What the last failed attempt reported."))),
-		yesNo("encrypted", "End-to-end encrypted: only its owner can read the content."),
-		textParam("note", "What encrypted means."),
+		requiredParam(nullable(textParam("send_status", ""))),
+		requiredParam(nullable(textParam("send_error", ""))),
+		yesNo("encrypted", ""),
+		textParam("note", ""),
 	)
 
-	attendeeSchema = openObject(
-		requiredParam(textParam("email", "")),
-		requiredParam(nullable(textParam("name", ""))),
-		requiredParam(enumParam("role", "", "req-participant", "opt-participant")),
-		requiredParam(enumParam("status", "", "accepted", "declined", "tentative", "needs-action")),
-	)
-
-	meetingFacts = []Param{
+	meetingSchema = openObject(
+		requiredParam(wholeNumber("id", "For event_id.")),
 		requiredParam(textParam("title", "")),
-		requiredParam(textParam("start", "In UTC; a date for an all-day meeting.")),
-		requiredParam(textParam("end", "The day after the last for an all-day meeting.")),
+		requiredParam(textParam("start", "In UTC; a date if all_day.")),
+		requiredParam(textParam("end", "")),
 		requiredParam(yesNo("all_day", "")),
 		requiredParam(nullable(textParam("timezone", ""))),
 		requiredParam(textParam("location", "")),
 		textParam("description", ""),
-		requiredParam(nullable(Param{Name: "organizer", Schema: openObject(requiredParam(textParam("email", "")), requiredParam(nullable(textParam("name", ""))))})),
-		requiredParam(arrayParam("attendees", "Guests, without the organizer.", attendeeSchema)),
+		requiredParam(nullable(Param{Name: "organizer", Schema: describedObject("email, name")})),
+		requiredParam(arrayParam("attendees", "", describedObject("email, name, role, status"))),
 		requiredParam(enumParam("status", "", "confirmed", "tentative", "cancelled")),
 		requiredParam(enumParam("source", "outbound: this inbox organizes it.", "outbound", "inbound")),
-		requiredParam(integerParam("sequence", 0, "")),
 		requiredParam(yesNo("recurring", "")),
-		requiredParam(nullable(enumParam("my_status", "The response of this inbox; null if it was not asked.", "accepted", "declined", "tentative", "needs-action"))),
-	}
+		requiredParam(nullable(enumParam("my_status", "", "accepted", "declined", "tentative", "needs-action"))),
+	)
 
-	meetingSchema = openObject(append([]Param{requiredParam(integerParam("id", 1, "For event_id."))}, meetingFacts...)...)
-
-	arrangedResult = objectSchema(
+	arrangedResult = openObject(
 		requiredParam(trueParam("ok")),
-		requiredParam(Param{Name: "event", Schema: meetingSchema}),
-		requiredParam(nullable(integerParam("message_id", 1, "The message that notifies the guests or the organizer; null if there was nobody to notify or nothing changed."))),
-		requiredParam(nullable(enumParam("send_status", "The status of that message when it was accepted; wait_until_sent returns the final status.", "queued"))),
+		requiredParam(Param{Name: "event", Schema: describedObject("As in list_calendar_events.")}),
+		requiredParam(nullable(wholeNumber("message_id", ""))),
+		requiredParam(nullable(textParam("send_status", ""))),
 	)
 
-	feedResult = openObject(
-		requiredParam(textParam("feed_url", "")),
-		requiredParam(textParam("webcal_url", "The same link with the scheme that calendar programs open.")),
-		requiredParam(Param{Name: "subscribe_links", Schema: openObject(requiredParam(textParam("google", "")), requiredParam(textParam("apple", "")), requiredParam(textParam("outlook", "")))}),
-		requiredParam(nullable(textParam("last_fetched_at", "null if it was never fetched."))),
-		requiredParam(nullable(textParam("last_client", ""))),
-		requiredParam(yesNo("stale", "The calendar changed after the last fetch.")),
-	)
+	feedResult = openObject(requiredParam(textParam("feed_url", "")), requiredParam(textParam("webcal_url", "")))
 )
 
-// describedMeeting is a meeting as a message described it; it may not match a stored one.
-func describedMeeting() Schema {
-	s := openObject(append([]Param{
-		requiredParam(enumParam("action", "How the message changed the calendar.", "created", "updated", "cancelled", "replied", "unchanged")),
-		requiredParam(nullable(integerParam("event_id", 1, "null if it belongs to no stored meeting."))),
-	}, meetingFacts...)...)
-	s.Description = "The invitation, response or cancellation in the message."
+// describedObject is an object whose members are only named, or described by another tool.
+func describedObject(says string) Schema {
+	s := openObject()
+	s.Description = says
 	return s
 }

@@ -56,7 +56,7 @@ func (s Schema) MarshalJSON() ([]byte, error) {
 	w.addUnless(s.Items == nil, "items", s.Items)
 	w.addUnless(s.AnyOf == nil, "anyOf", s.AnyOf)
 	if s.is("object") {
-		w.addMember("properties", schemaMembers(s.Properties))
+		w.addUnless(s.AllowsOthers && s.Properties == nil, "properties", schemaMembers(s.Properties))
 		required := s.required()
 		w.addUnless(required == nil, "required", required)
 		w.addUnless(s.AllowsOthers, "additionalProperties", false)
