@@ -42,6 +42,7 @@ var shelves = map[string][]string{
 	"smtp/courier":        {"internal/core/delivery", "internal/base"},
 
 	"cmd/inboxd":      {"cmd/inboxd", "actors", "http", "persist", "smtp", "internal/intake", "internal/core", "internal/mail", "internal/base"},
+	"cmd/inbox":       {"http/client", "internal/base/version"},
 	"cmd/inbox-mcp":   {"cmd/inbox-mcp", "http/client", "internal/core/tools", "internal/base/version"},
 	"cmd/inbox-bench": {"bench", "internal/base/version"},
 	"bench":           {"bench", "http/client", "internal/base/version"}, // it uses a server as any client does
@@ -119,6 +120,7 @@ var homes = map[string]home{
 	"filippo.io/age": {place: "internal/mail/sealed"},
 	"github.com/alecthomas/kong": {place: "cmd/inboxd", also: map[string]string{
 		"cmd/inbox-bench": "another program with flags",
+		"cmd/inbox":       "another program with flags",
 		"cmd/inbox-mcp":   "another program with flags",
 	}},
 	"github.com/miekg/dns": {place: "internal/base/resolve", also: map[string]string{

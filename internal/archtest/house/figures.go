@@ -165,7 +165,7 @@ func (t tree) methodSets() map[string]int {
 // splitFolders parts the folders into what the server, the tool server and the public client are
 // made of and what only their tests use. The bench is neither.
 func (t tree) splitFolders(lines map[string]int) (production, support []countedPlace) {
-	reached := t.reachedFolders("cmd/inboxd", "cmd/inbox-mcp", "http/client")
+	reached := t.reachedFolders("cmd/inboxd", "cmd/inbox", "cmd/inbox-mcp", "http/client")
 	for folder, n := range lines {
 		switch {
 		case isBelow(folder, "bench"), isBelow(folder, "cmd/inbox-bench"):

@@ -42,7 +42,7 @@ func run(root string, check bool) error {
 }
 
 // programs are what is given to others.
-var programs = []string{"./cmd/inboxd", "./cmd/inbox-mcp", "./cmd/inbox-bench"}
+var programs = []string{"./cmd/inboxd", "./cmd/inbox", "./cmd/inbox-mcp", "./cmd/inbox-bench"}
 
 // folders are those of a module in which linked packages lie, the root of the module among them.
 type module struct {
