@@ -162,7 +162,7 @@ func prepareWebhooks(ctx context.Context, bed *Bed, opts WebhooksOptions) (_ *we
 }
 
 func (w *webhooksRun) subscribe(ctx context.Context, api *client.Client) error {
-	if _, _, err := api.CreateWebhook(ctx, client.WebhookOrder{URL: w.receiver.calls.URL, Event: "message.received"}); err != nil {
+	if _, _, err := api.Webhooks().Create(ctx, client.WebhookOrder{URL: w.receiver.calls.URL, Event: "message.received"}); err != nil {
 		return err
 	}
 	for range w.opts.Hanging {
@@ -172,7 +172,7 @@ func (w *webhooksRun) subscribe(ctx context.Context, api *client.Client) error {
 		}
 		w.hanging = append(w.hanging, ln)
 		hook := client.WebhookOrder{URL: "http://" + ln.Addr().String() + "/", Event: "message.received", Inbox: w.hung.Address}
-		if _, _, err := api.CreateWebhook(ctx, hook); err != nil {
+		if _, _, err := api.Webhooks().Create(ctx, hook); err != nil {
 			return err
 		}
 	}

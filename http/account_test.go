@@ -157,7 +157,7 @@ func TestKeys(t *testing.T) {
 	}
 	for body, detail := range map[string]string{
 		`{"expires_in_days":31}`:       "Invalid request: 'expires_in_days' is 31; it must be 30, 90 or 365, or be left out for a key that never expires",
-		`{"scopes":["inbox:destroy"]}`: `Invalid request: 'scopes' contains the unknown permission "inbox:destroy". Valid permissions: inbox:read, email:send, message:write, inbox:manage, full`,
+		`{"scopes":["inbox:destroy"]}`: `Invalid request: 'scopes' contains the unknown permission "inbox:destroy". Valid permissions: inbox:read, email:send, message:write, inbox:manage, webhooks:manage, domains:manage, full`,
 		`{"name":"x"}`:                 "Invalid request: 'name' is not a field of this request. Its fields are: label, scopes, expires_in_days",
 	} {
 		if r := w.expect(422, w.call(methodPost, "/api/keys", session, body)); r.detail() != detail {
@@ -165,6 +165,10 @@ func TestKeys(t *testing.T) {
 		}
 	}
 	address := w.newInbox(alice, "own")
+	r = w.expect(422, w.call(methodPost, "/api/inboxes/"+address+"/key", session, `{"scopes":["inbox:read","domains:manage","webhooks:manage"]}`))
+	if r.detail() != "Invalid request: 'scopes' contains webhooks:manage and domains:manage, which only an account key can have" {
+		t.Errorf("an inbox key for the account: %s", r.detail())
+	}
 	w.keyFor(alice, address, account.ScopeRead)
 	w.advance(31 * 24 * time.Hour)
 	session = w.signUpSession(alice)

@@ -77,16 +77,17 @@ func TestAPlanRefusesASend(t *testing.T) {
 
 // TestADomainWithInboxesStays: the error contains the number of inboxes.
 func TestADomainWithInboxesStays(t *testing.T) {
-	w := start(t)
-	session := w.signUp(alice)
-	w.expect(201, w.call(methodPost, "/api/domains", session, `{"domain": "example.com"}`))
-	w.accounts.mu.Lock()
-	w.accounts.domains["example.com"].InboxCount = 2
-	w.accounts.mu.Unlock()
-	r := w.expect(400, w.call(methodDelete, "/api/domains/example.com", session, ""))
-	if !strings.Contains(r.detail(), "2 inboxes") {
-		t.Error(r.detail())
-	}
+	eachSurface(t, account.ScopeDomains, func(t *testing.T, w *world, prefix string, credential func(string) string) {
+		own := credential(alice)
+		w.expect(201, w.call(methodPost, prefix+"/domains", own, `{"domain": "example.com"}`))
+		w.accounts.mu.Lock()
+		w.accounts.domains["example.com"].InboxCount = 2
+		w.accounts.mu.Unlock()
+		r := w.expect(400, w.call(methodDelete, prefix+"/domains/example.com", own, ""))
+		if !strings.Contains(r.detail(), "2 inboxes") {
+			t.Error(r.detail())
+		}
+	})
 }
 
 // TestAnAccountHoldsSoManyKeys creates keys up to the limit.

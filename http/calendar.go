@@ -80,25 +80,21 @@ type calendarHandlers struct {
 	ruleStops   *atomic.Int64 // recurrence rules whose expansion reached a limit
 }
 
-func (d *calendarHandlers) listRoutes() (all []routeSpec) {
-	for _, on := range []struct {
-		calendar string
-		who      credentialSet
-	}{{agentInbox + "/calendar", anyCredential}, {perInbox + "/calendar", inboxCredentials}} {
-		list := on.calendar + "/events"
-		one := list + "/{id}"
-		all = append(all,
-			routeSpec{methodGet, list, on.who, scopeRead, false, nil, d.listMeetings},
-			routeSpec{methodPost, list, on.who, account.ScopeSend, false, scheduleShape, ofCalendar(d.scheduleMeeting)},
-			routeSpec{methodGet, one, on.who, scopeRead, false, nil, ofCalendar(d.showMeeting)},
-			routeSpec{methodPatch, one, on.who, account.ScopeSend, false, rescheduleShape, ofCalendar(d.rescheduleMeeting)},
-			routeSpec{methodDelete, one, on.who, scopeWrite, false, nil, ofCalendar(d.removeMeeting)},
-			routeSpec{methodPost, one + "/rsvp", on.who, account.ScopeSend, false, respondShape, ofCalendar(d.respondToInvite)},
-			routeSpec{methodPost, one + "/cancel", on.who, account.ScopeSend, false, cancelShape, ofCalendar(d.cancelMeeting)},
-			routeSpec{methodGet, on.calendar + "/freebusy", on.who, scopeRead, false, nil, ofCalendar(d.freeBusy)},
-		)
+func (d *calendarHandlers) listRoutes() []routeSpec {
+	const (
+		list = agentInbox + "/calendar/events"
+		one  = list + "/{id}"
+	)
+	return []routeSpec{
+		{methodGet, list, anyCredential, scopeRead, false, nil, d.listMeetings},
+		{methodPost, list, anyCredential, account.ScopeSend, false, scheduleShape, ofCalendar(d.scheduleMeeting)},
+		{methodGet, one, anyCredential, scopeRead, false, nil, ofCalendar(d.showMeeting)},
+		{methodPatch, one, anyCredential, account.ScopeSend, false, rescheduleShape, ofCalendar(d.rescheduleMeeting)},
+		{methodDelete, one, anyCredential, scopeWrite, false, nil, ofCalendar(d.removeMeeting)},
+		{methodPost, one + "/rsvp", anyCredential, account.ScopeSend, false, respondShape, ofCalendar(d.respondToInvite)},
+		{methodPost, one + "/cancel", anyCredential, account.ScopeSend, false, cancelShape, ofCalendar(d.cancelMeeting)},
+		{methodGet, agentInbox + "/calendar/freebusy", anyCredential, scopeRead, false, nil, ofCalendar(d.freeBusy)},
 	}
-	return all
 }
 
 // ofCalendar wraps a handler that needs a calendar. An encrypted inbox has none. Its list of

@@ -28,16 +28,16 @@ type domainHandlers struct{ domainManager DomainManager }
 
 func (d *domainHandlers) listRoutes() []routeSpec {
 	const (
-		all = "/api/domains"
+		all = "/api/v1/domains"
 		one = all + "/{domain}"
 	)
 	return []routeSpec{
-		{methodPost, all, sessionTokens, noScope, false, domainShape, d.claimDomain},
-		{methodGet, all, sessionTokens, noScope, false, nil, d.listDomains},
-		{methodGet, one, sessionTokens, noScope, false, nil, d.showDomain},
-		{methodDelete, one, sessionTokens, noScope, false, nil, d.releaseDomain},
-		{methodPost, one + "/verify", sessionTokens, noScope, false, emptyShape, d.verifyDomain},
-		{methodGet, one + "/zone", sessionTokens, noScope, false, nil, d.domainZone},
+		{methodPost, all, accountCredentials, scopeDomains, false, domainShape, d.claimDomain},
+		{methodGet, all, accountCredentials, scopeDomains, false, nil, d.listDomains},
+		{methodGet, one, accountCredentials, scopeDomains, false, nil, d.showDomain},
+		{methodDelete, one, accountCredentials, scopeDomains, false, nil, d.releaseDomain},
+		{methodPost, one + "/verify", accountCredentials, scopeDomains, false, emptyShape, d.verifyDomain},
+		{methodGet, one + "/zone", accountCredentials, scopeDomains, false, nil, d.domainZone},
 	}
 }
 

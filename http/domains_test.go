@@ -97,73 +97,72 @@ func (f *fakeAccounts) ReleaseDomain(_ context.Context, id account.ID, name stri
 // TestDomains pins the bytes of custom domains (specification, Own domains) and the order of their
 // checks.
 func TestDomains(t *testing.T) {
-	w := start(t)
-	w.signUp(alice)
-	w.signUp(bob)
-	session, other := w.signUpSession(alice), w.signUpSession(bob)
-	const records = `"records":[` +
-		`{"type":"TXT","name":"_inboxd.example.org","value":"inboxd-verification=token","purpose":"ownership","found":false},` +
-		`{"type":"MX","name":"example.org","value":"10 inbox.test","purpose":"mx","found":false},` +
-		`{"type":"TXT","name":"example.org","value":"v=spf1 mx ~all","purpose":"spf","found":false},` +
-		`{"type":"TXT","name":"r20261121._domainkey.example.org","value":"v=DKIM1; k=ed25519; p=O2onvM62pC1io6jQKm8Nc2UyFXcd4kOmOsBIoYtZ2ik=","purpose":"dkim","found":false},` +
-		`{"type":"TXT","name":"e20261121._domainkey.example.org","value":"v=DKIM1; k=ed25519; p=O2onvM62pC1io6jQKm8Nc2UyFXcd4kOmOsBIoYtZ2ik=","purpose":"dkim","found":false},` +
-		`{"type":"TXT","name":"_dmarc.example.org","value":"v=DMARC1; p=none","purpose":"dmarc","found":false}]`
-	const pending = `{"domain":"example.org","status":"pending",` + records + `,"checked_at":null}`
-	published := strings.ReplaceAll(records, "false", "true")
-	w.accounts.published = 0xffff
-	for _, c := range []struct {
-		method, path, token, body string
-		status                    int
-		want                      string
-	}{
-		{methodGet, "", session, "", 200, `{"domains":[]}`},
-		{methodPost, "", session, `{}`, 422, `{"detail":"Invalid request: 'domain' is required"}`},
-		{methodPost, "", session, `{"domain": 7}`, 422, `{"detail":"Invalid request: 'domain' must be a string"}`},
-		{methodPost, "", session, `{"domain": "127.0.0.1"}`, 422, `{"detail":"Invalid request: 'domain' must be a domain name such as example.com, at most 189 characters in its ASCII form"}`},
-		{methodPost, "", session, `{"domain": "x.inbox.test"}`, 400, `{"detail":"The domain x.inbox.test belongs to this service"}`},
-		{methodPost, "", session, `{"domain": "co.uk"}`, 400, `{"detail":"co.uk is a public suffix, so it cannot belong to one account. Claim a domain under it"}`},
-		{methodPost, "", session, `{"domain": "Example.org"}`, 201, `{"domain":` + pending + `}`},
-		{methodPost, "", session, `{"domain": "example.org"}`, 400, `{"detail":"The domain example.org already belongs to this account"}`},
-		{methodPost, "", other, `{"domain": "example.org"}`, 400, `{"detail":"The domain example.org is claimed by another account. If it is yours, publish the TXT record _inboxd.example.org with the value inboxd-verification=token and claim it again"}`},
-		{methodGet, "", session, "", 200, `{"domains":[` + pending + `]}`},
-		{methodGet, "", other, "", 200, `{"domains":[]}`},
-		{methodGet, "/example.org", session, "", 200, `{"domain":` + pending + `}`},
-		{methodGet, "/example.org", other, "", 404, `{"detail":"The domain example.org is not one of this account's domains"}`},
-		{methodPost, "/example.org/verify", other, "", 404, `{"detail":"The domain example.org is not one of this account's domains"}`},
-		{methodPost, "/example.org/verify", session, `{"x": 1}`, 422, `{"detail":"Invalid request: 'x' is not a field of this request, which has no fields"}`},
-		{methodPost, "/example.org/verify", session, "", 200, `{"domain":{"domain":"example.org","status":"verified",` + published + `,"checked_at":"2026-11-21T12:00:00.000Z"}}`},
-		{methodPost, "", other, `{"domain": "example.org"}`, 400, `{"detail":"The domain example.org belongs to another account"}`},
-		{methodDelete, "/example.org", other, "", 404, `{"detail":"The domain example.org is not one of this account's domains"}`},
-		{methodDelete, "/example.org", session, "", 200, `{"ok":true}`},
-		{methodGet, "/example.org/zone", session, "", 404, `{"detail":"The domain example.org is not one of this account's domains"}`},
-	} {
-		r := w.call(c.method, "/api/domains"+c.path, c.token, c.body)
-		if r.status != c.status || r.body != c.want {
-			t.Errorf("%s %s %s:\n%d %s, want\n%d %s", c.method, c.path, c.body, r.status, r.body, c.status, c.want)
+	eachSurface(t, account.ScopeDomains, func(t *testing.T, w *world, prefix string, credential func(string) string) {
+		own, other := credential(alice), credential(bob)
+		const records = `"records":[` +
+			`{"type":"TXT","name":"_inboxd.example.org","value":"inboxd-verification=token","purpose":"ownership","found":false},` +
+			`{"type":"MX","name":"example.org","value":"10 inbox.test","purpose":"mx","found":false},` +
+			`{"type":"TXT","name":"example.org","value":"v=spf1 mx ~all","purpose":"spf","found":false},` +
+			`{"type":"TXT","name":"r20261121._domainkey.example.org","value":"v=DKIM1; k=ed25519; p=O2onvM62pC1io6jQKm8Nc2UyFXcd4kOmOsBIoYtZ2ik=","purpose":"dkim","found":false},` +
+			`{"type":"TXT","name":"e20261121._domainkey.example.org","value":"v=DKIM1; k=ed25519; p=O2onvM62pC1io6jQKm8Nc2UyFXcd4kOmOsBIoYtZ2ik=","purpose":"dkim","found":false},` +
+			`{"type":"TXT","name":"_dmarc.example.org","value":"v=DMARC1; p=none","purpose":"dmarc","found":false}]`
+		const pending = `{"domain":"example.org","status":"pending",` + records + `,"checked_at":null}`
+		published := strings.ReplaceAll(records, "false", "true")
+		w.accounts.published = 0xffff
+		for _, c := range []struct {
+			method, path, token, body string
+			status                    int
+			want                      string
+		}{
+			{methodGet, "", own, "", 200, `{"domains":[]}`},
+			{methodPost, "", own, `{}`, 422, `{"detail":"Invalid request: 'domain' is required"}`},
+			{methodPost, "", own, `{"domain": 7}`, 422, `{"detail":"Invalid request: 'domain' must be a string"}`},
+			{methodPost, "", own, `{"domain": "127.0.0.1"}`, 422, `{"detail":"Invalid request: 'domain' must be a domain name such as example.com, at most 189 characters in its ASCII form"}`},
+			{methodPost, "", own, `{"domain": "x.inbox.test"}`, 400, `{"detail":"The domain x.inbox.test belongs to this service"}`},
+			{methodPost, "", own, `{"domain": "co.uk"}`, 400, `{"detail":"co.uk is a public suffix, so it cannot belong to one account. Claim a domain under it"}`},
+			{methodPost, "", own, `{"domain": "Example.org"}`, 201, `{"domain":` + pending + `}`},
+			{methodPost, "", own, `{"domain": "example.org"}`, 400, `{"detail":"The domain example.org already belongs to this account"}`},
+			{methodPost, "", other, `{"domain": "example.org"}`, 400, `{"detail":"The domain example.org is claimed by another account. If it is yours, publish the TXT record _inboxd.example.org with the value inboxd-verification=token and claim it again"}`},
+			{methodGet, "", own, "", 200, `{"domains":[` + pending + `]}`},
+			{methodGet, "", other, "", 200, `{"domains":[]}`},
+			{methodGet, "/example.org", own, "", 200, `{"domain":` + pending + `}`},
+			{methodGet, "/example.org", other, "", 404, `{"detail":"The domain example.org is not one of this account's domains"}`},
+			{methodPost, "/example.org/verify", other, "", 404, `{"detail":"The domain example.org is not one of this account's domains"}`},
+			{methodPost, "/example.org/verify", own, `{"x": 1}`, 422, `{"detail":"Invalid request: 'x' is not a field of this request, which has no fields"}`},
+			{methodPost, "/example.org/verify", own, "", 200, `{"domain":{"domain":"example.org","status":"verified",` + published + `,"checked_at":"2026-11-21T12:00:00.000Z"}}`},
+			{methodPost, "", other, `{"domain": "example.org"}`, 400, `{"detail":"The domain example.org belongs to another account"}`},
+			{methodDelete, "/example.org", other, "", 404, `{"detail":"The domain example.org is not one of this account's domains"}`},
+			{methodDelete, "/example.org", own, "", 200, `{"ok":true}`},
+			{methodGet, "/example.org/zone", own, "", 404, `{"detail":"The domain example.org is not one of this account's domains"}`},
+		} {
+			r := w.call(c.method, prefix+"/domains"+c.path, c.token, c.body)
+			if r.status != c.status || r.body != c.want {
+				t.Errorf("%s %s %s:\n%d %s, want\n%d %s", c.method, c.path, c.body, r.status, r.body, c.status, c.want)
+			}
 		}
-	}
+	})
 }
 
 // TestDomainZoneAndInbox: the zone is plain text, and an inbox can be created under the domain only
 // while it is verified.
 func TestDomainZoneAndInbox(t *testing.T) {
-	w := start(t)
-	w.signUp(alice)
-	session := w.signUpSession(alice)
-	w.expect(201, w.call(methodPost, "/api/domains", session, `{"domain": "example.org"}`))
-	zone := w.expect(200, w.call(methodGet, "/api/domains/example.org/zone", session, ""))
-	if kind := zone.header.Get("Content-Type"); kind != "text/plain; charset=utf-8" || !strings.HasPrefix(zone.body, "_inboxd.example.org.\t3600\tIN\tTXT\t\"inboxd-verification=token\"\n") {
-		t.Errorf("zone as %s: %s", kind, zone.body)
-	}
-	order := `{"prefix": "me", "domain": "example.org"}`
-	if r := w.call(methodPost, "/api/inboxes", session, order); r.status != 400 || r.detail() != "The domain example.org is not a verified domain of this account" {
-		t.Errorf("under a pending domain: %d %s", r.status, r.body)
-	}
-	w.accounts.published = 0xffff
-	w.expect(200, w.call(methodPost, "/api/domains/example.org/verify", session, ""))
-	w.expect(422, w.call(methodPost, "/api/inboxes", session, `{"domain": "example.org", "subdomain": "x"}`))
-	var made struct{ Address string }
-	if err := json.Unmarshal([]byte(w.expect(201, w.call(methodPost, "/api/inboxes", session, order)).body), &made); err != nil || made.Address != "me@example.org" {
-		t.Errorf("made %q, %v", made.Address, err)
-	}
+	eachSurface(t, account.ScopeDomains, func(t *testing.T, w *world, prefix string, credential func(string) string) {
+		session, own := w.signUpSession(alice), credential(alice)
+		w.expect(201, w.call(methodPost, prefix+"/domains", own, `{"domain": "example.org"}`))
+		zone := w.expect(200, w.call(methodGet, prefix+"/domains/example.org/zone", own, ""))
+		if kind := zone.header.Get("Content-Type"); kind != "text/plain; charset=utf-8" || !strings.HasPrefix(zone.body, "_inboxd.example.org.\t3600\tIN\tTXT\t\"inboxd-verification=token\"\n") {
+			t.Errorf("zone as %s: %s", kind, zone.body)
+		}
+		order := `{"prefix": "me", "domain": "example.org"}`
+		if r := w.call(methodPost, "/api/inboxes", session, order); r.status != 400 || r.detail() != "The domain example.org is not a verified domain of this account" {
+			t.Errorf("under a pending domain: %d %s", r.status, r.body)
+		}
+		w.accounts.published = 0xffff
+		w.expect(200, w.call(methodPost, prefix+"/domains/example.org/verify", own, ""))
+		w.expect(422, w.call(methodPost, "/api/inboxes", session, `{"domain": "example.org", "subdomain": "x"}`))
+		var made struct{ Address string }
+		if err := json.Unmarshal([]byte(w.expect(201, w.call(methodPost, "/api/inboxes", session, order)).body), &made); err != nil || made.Address != "me@example.org" {
+			t.Errorf("made %q, %v", made.Address, err)
+		}
+	})
 }

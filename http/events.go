@@ -51,7 +51,6 @@ func (e *eventHandlers) listRoutes() []routeSpec {
 	return []routeSpec{
 		{methodGet, "/api/v1/events", anyCredential, scopeRead, false, nil, e.showEvents},
 		{methodGet, agentInbox + "/events", anyCredential, scopeRead, false, nil, e.showEvents},
-		{methodGet, perInbox + "/events", inboxCredentials, scopeRead, false, nil, e.showEvents},
 	}
 }
 

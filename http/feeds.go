@@ -61,22 +61,15 @@ func newFeeds(p Ports, o *Options, count *fetchCounts) *feedHandlers {
 var ownerShape = bodyShape{{name: "enabled", valueKind: booleanField, isRequired: true}}
 
 func (f *feedHandlers) listRoutes() []routeSpec {
-	all := []routeSpec{
+	const calendar = agentInbox + "/calendar"
+	return []routeSpec{
 		{methodGet, FeedPath + "{token}" + feedSuffix, noCredential, noScope, false, nil, f.serveFeed},
-		{methodGet, agentInbox + "/calendar/owner", accountCredentials, scopeRead, false, nil, f.showOwner},
-		{methodPut, agentInbox + "/calendar/owner", accountCredentials, scopeManage, false, ownerShape, ofCalendar(f.setOwner)},
+		{methodGet, calendar + "/owner", accountCredentials, scopeRead, false, nil, f.showOwner},
+		{methodPut, calendar + "/owner", accountCredentials, scopeManage, false, ownerShape, ofCalendar(f.setOwner)},
+		{methodGet, calendar + "/feed", anyCredential, scopeRead, false, nil, ofCalendar(f.shareFeed)},
+		{methodPost, calendar + "/feed/rotate", anyCredential, scopeManage, false, emptyShape, ofCalendar(f.rotateFeed)},
+		{methodDelete, calendar + "/feed", anyCredential, scopeManage, false, nil, ofCalendar(f.hideFeed)},
 	}
-	for _, on := range []struct {
-		calendar string
-		who      credentialSet
-	}{{agentInbox + "/calendar", anyCredential}, {perInbox + "/calendar", inboxCredentials}} {
-		all = append(all,
-			routeSpec{methodGet, on.calendar + "/feed", on.who, scopeRead, false, nil, ofCalendar(f.shareFeed)},
-			routeSpec{methodPost, on.calendar + "/feed/rotate", on.who, scopeManage, false, emptyShape, ofCalendar(f.rotateFeed)},
-			routeSpec{methodDelete, on.calendar + "/feed", on.who, scopeManage, false, nil, ofCalendar(f.hideFeed)},
-		)
-	}
-	return all
 }
 
 // FeedPath starts the path of a calendar link. The token follows it.

@@ -27,7 +27,6 @@ type latestHandlers struct {
 func (l *latestHandlers) listRoutes() []routeSpec {
 	return []routeSpec{
 		{methodGet, agentInbox + "/latest", anyCredential, scopeRead, false, nil, l.showLatest},
-		{methodGet, perInbox + "/latest", inboxCredentials, scopeRead, false, nil, l.showLatest},
 	}
 }
 

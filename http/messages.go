@@ -43,22 +43,19 @@ type messageHandlers struct {
 	attachmentPlaces attachmentPlaces
 }
 
-func (m *messageHandlers) listRoutes() (all []routeSpec) {
-	for _, on := range []struct {
-		messages string
-		who      credentialSet
-	}{{agentInbox + "/messages", anyCredential}, {perInbox + "/emails", inboxCredentials}} {
-		one := on.messages + "/{id}"
-		all = append(all,
-			routeSpec{methodGet, on.messages, on.who, scopeRead, false, nil, m.listMessages},
-			routeSpec{methodGet, one, on.who, scopeRead, false, nil, m.showMessage},
-			routeSpec{methodDelete, one, on.who, scopeWrite, false, nil, m.deleteMessage},
-			routeSpec{methodGet, one + "/raw", on.who, scopeRead, false, nil, m.rawMessage},
-			routeSpec{methodPost, one + "/read", on.who, scopeRead, false, readShape, m.markRead},
-			routeSpec{methodGet, one + "/attachments/{aid}", on.who, scopeRead, false, nil, m.sendAttachment},
-		)
+func (m *messageHandlers) listRoutes() []routeSpec {
+	const (
+		list = agentInbox + "/messages"
+		one  = list + "/{id}"
+	)
+	return []routeSpec{
+		{methodGet, list, anyCredential, scopeRead, false, nil, m.listMessages},
+		{methodGet, one, anyCredential, scopeRead, false, nil, m.showMessage},
+		{methodDelete, one, anyCredential, scopeWrite, false, nil, m.deleteMessage},
+		{methodGet, one + "/raw", anyCredential, scopeRead, false, nil, m.rawMessage},
+		{methodPost, one + "/read", anyCredential, scopeRead, false, readShape, m.markRead},
+		{methodGet, one + "/attachments/{aid}", anyCredential, scopeRead, false, nil, m.sendAttachment},
 	}
-	return all
 }
 
 const (

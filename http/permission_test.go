@@ -29,6 +29,11 @@ func agentRule(scope account.ScopeSet) ruling {
 	return ruling{scope: scope, session: true, account: true, inboxKey: true}
 }
 
+// keyRule is the rule of calls about the whole account: an account key or a session.
+func keyRule(scope account.ScopeSet) ruling {
+	return ruling{scope: scope, session: true, account: true}
+}
+
 func insideRule(scope account.ScopeSet) ruling {
 	return ruling{scope: scope, session: true, inboxKey: true}
 }
@@ -73,9 +78,19 @@ var rulings = map[string]ruling{
 	"POST /api/webhooks/{id}/rotate-secret": sessionOnly, "POST /api/webhooks/{id}/test": sessionOnly,
 	"GET /api/webhooks/deliveries": sessionOnly, "POST /api/webhooks/deliveries/{id}/redeliver": sessionOnly,
 
+	"POST /api/v1/webhooks": keyRule(account.ScopeWebhooks), "GET /api/v1/webhooks": keyRule(account.ScopeWebhooks),
+	"GET /api/v1/webhooks/{id}": keyRule(account.ScopeWebhooks), "PATCH /api/v1/webhooks/{id}": keyRule(account.ScopeWebhooks),
+	"DELETE /api/v1/webhooks/{id}": keyRule(account.ScopeWebhooks), "POST /api/v1/webhooks/{id}/rotate-secret": keyRule(account.ScopeWebhooks),
+	"POST /api/v1/webhooks/{id}/test": keyRule(account.ScopeWebhooks), "GET /api/v1/webhooks/deliveries": keyRule(account.ScopeWebhooks),
+	"POST /api/v1/webhooks/deliveries/{id}/redeliver": keyRule(account.ScopeWebhooks),
+
+	"POST /api/v1/domains": keyRule(account.ScopeDomains), "GET /api/v1/domains": keyRule(account.ScopeDomains),
+	"GET /api/v1/domains/{domain}": keyRule(account.ScopeDomains), "DELETE /api/v1/domains/{domain}": keyRule(account.ScopeDomains),
+	"POST /api/v1/domains/{domain}/verify": keyRule(account.ScopeDomains), "GET /api/v1/domains/{domain}/zone": keyRule(account.ScopeDomains),
+
 	"GET /calendar/feeds/{token}.ics":                         public,
-	"GET /api/v1/inboxes/{addr}/calendar/owner":               {scope: account.ScopeRead, session: true, account: true},
-	"PUT /api/v1/inboxes/{addr}/calendar/owner":               {scope: account.ScopeManage, session: true, account: true},
+	"GET /api/v1/inboxes/{addr}/calendar/owner":               keyRule(account.ScopeRead),
+	"PUT /api/v1/inboxes/{addr}/calendar/owner":               keyRule(account.ScopeManage),
 	"GET /api/v1/inboxes/{addr}/calendar/events":              agentRule(account.ScopeRead),
 	"POST /api/v1/inboxes/{addr}/calendar/events":             agentRule(account.ScopeSend),
 	"GET /api/v1/inboxes/{addr}/calendar/events/{id}":         agentRule(account.ScopeRead),
@@ -99,9 +114,9 @@ var rulings = map[string]ruling{
 	"DELETE /api/inboxes/{addr}/calendar/feed":                insideRule(account.ScopeManage),
 	"POST /api/inboxes/{addr}/calendar/feed/rotate":           insideRule(account.ScopeManage),
 
-	"POST /api/v1/inboxes":                                       {scope: account.ScopeManage, session: true, account: true},
-	"POST /api/v1/inboxes/batch":                                 {scope: account.ScopeManage, session: true, account: true},
-	"GET /api/v1/messages":                                       {scope: account.ScopeRead, session: true, account: true},
+	"POST /api/v1/inboxes":                                       keyRule(account.ScopeManage),
+	"POST /api/v1/inboxes/batch":                                 keyRule(account.ScopeManage),
+	"GET /api/v1/messages":                                       keyRule(account.ScopeRead),
 	"DELETE /api/v1/inboxes/{addr}/messages":                     agentRule(account.ScopeWrite),
 	"GET /api/v1/inboxes":                                        agentRule(account.ScopeRead),
 	"GET /api/v1/inboxes/{addr}":                                 agentRule(account.ScopeRead),
@@ -125,7 +140,7 @@ type holder struct {
 	scopes account.ScopeSet
 }
 
-var everyScope = []account.ScopeSet{account.ScopeRead, account.ScopeSend, account.ScopeWrite, account.ScopeManage, account.ScopeFull}
+var everyScope = []account.ScopeSet{account.ScopeRead, account.ScopeSend, account.ScopeWrite, account.ScopeManage, account.ScopeWebhooks, account.ScopeDomains, account.ScopeFull}
 
 // matrix is a world with one inbox of alice and others that she does not own.
 type matrix struct {
@@ -159,9 +174,10 @@ func newMatrix(t *testing.T) *matrix {
 	w.accounts.principals[expired].Revoke()
 	m.holders = append(m.holders, holder{name: "revoked key", token: expired})
 	for _, s := range everyScope {
-		m.holders = append(m.holders,
-			holder{"account key " + s.String(), w.key(alice, s), account.KindAccountKey, s},
-			holder{"inbox key " + s.String(), w.keyFor(alice, m.own, s), account.KindInboxKey, s})
+		m.holders = append(m.holders, holder{"account key " + s.String(), w.key(alice, s), account.KindAccountKey, s})
+		if s&(account.ScopeWebhooks|account.ScopeDomains) == 0 { // no inbox key has these
+			m.holders = append(m.holders, holder{"inbox key " + s.String(), w.keyFor(alice, m.own, s), account.KindInboxKey, s})
+		}
 	}
 	w.accounts.makeRoom(w.idOf(alice), m.own) // so that deleting the key revokes none of these
 	return m
@@ -263,9 +279,9 @@ func (m *matrix) check(rt *routeSpec, h holder, target string) {
 		body = `{"password":"correct horse"}`
 	case rt.routeName() == "POST /api/account/password":
 		body = `{"old":"correct horse","new":"correct horse"}`
-	case rt.routeName() == "POST /api/domains":
+	case rt.method == methodPost && strings.HasSuffix(rt.pathPattern, "/domains"):
 		body = `{"domain": "example.org"}`
-	case rt.routeName() == "POST /api/webhooks":
+	case rt.method == methodPost && strings.HasSuffix(rt.pathPattern, "/webhooks"):
 		body = `{"url":"https://example.com/","event":"*"}`
 	case rt.routeName() == "POST /api/v1/inboxes/batch":
 		body = `{"inboxes":[{}]}`
@@ -338,6 +354,10 @@ func TestRefusalsHaveTheSpecifiedSentences(t *testing.T) {
 		{methodGet, own + "/messages/77", read, 404, "Message 77 not found in inbox own@inbox.test"},
 		{methodGet, own + "/messages/01", read, 404, "Message 01 not found in inbox own@inbox.test"},
 		{methodGet, own + "/messages/1/attachments/9", read, 404, "Attachment 9 not found in message 1 of inbox own@inbox.test"},
+		{methodGet, "/api/v1/webhooks", read, 403, "This API key is missing the required scope: webhooks:manage"},
+		{methodPost, "/api/v1/domains/a.test/verify", read, 403, "This API key is missing the required scope: domains:manage"},
+		{methodGet, "/api/v1/webhooks", inboxKey, 403, "An inbox key cannot make this call. Use an account key or a session"},
+		{methodGet, "/api/webhooks", m.key(alice, account.ScopeFull), 403, "This call requires a session token. An API key cannot make it"},
 		{methodPost, "/api/keys", read, 403, "This call requires a session token. An API key cannot make it"},
 		{methodPost, "/api/v1/inboxes", inboxKey, 403, "An inbox key cannot make this call. Use an account key or a session"},
 		{methodGet, "/api/v1/nothing", read, 404, "Unknown path. GET /docs lists all paths"},

@@ -2,6 +2,7 @@ package http
 
 import (
 	"context"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -42,10 +43,12 @@ const (
 
 // These are the scopes and the path prefixes of routes.
 const (
-	scopeRead   = account.ScopeRead
-	scopeWrite  = account.ScopeWrite
-	scopeManage = account.ScopeManage
-	noScope     = account.ScopeSet(0)
+	scopeRead     = account.ScopeRead
+	scopeWrite    = account.ScopeWrite
+	scopeManage   = account.ScopeManage
+	scopeWebhooks = account.ScopeWebhooks
+	scopeDomains  = account.ScopeDomains
+	noScope       = account.ScopeSet(0)
 
 	agentInboxes = "/api/v1/inboxes" // the agent surface
 	agentInbox   = agentInboxes + "/{addr}"
@@ -55,7 +58,7 @@ const (
 // routeTable lists all routes (specification, Surfaces).
 func (s *Server) routeTable(p Ports) []routeSpec {
 	messages, inboxes := &messageHandlers{messageReader: p.Messages, textCache: s.textCache}, &inboxHandlers{p.Inboxes, s.opts.BaseURL}
-	return withCompat(slices.Concat(
+	return withCompat(withOtherSurfaces(slices.Concat(
 		(&auth{p.Auth, s.admission.tryCounter, s.opts.SignupOpen, s.noteFailedSignIn}).listRoutes(),
 		(&keyHandlers{p.Keys}).listRoutes(),
 		inboxes.listRoutes(),
@@ -70,7 +73,32 @@ func (s *Server) routeTable(p Ports) []routeSpec {
 		(&domainHandlers{p.Domains}).listRoutes(),
 		newPages(&s.opts).listRoutes(),
 		(&operatorHandlers{&s.opts, s.wire.Stopping()}).listRoutes(),
-	))
+	)))
+}
+
+// Calls of the agent surface that are also under /api: those about the account for sessions only,
+// those about one inbox for sessions and for its own key. There, messages are called emails.
+var (
+	sessionCalls = regexp.MustCompile(`^\w+ /api/v1/(domains|suppressions|webhooks)`)
+	insideCalls  = regexp.MustCompile(`^(GET /api/v1/inboxes/{addr}/messages$|\w+ /api/v1/inboxes/{addr}/(latest|messages/|events|send|calendar/(events|freebusy|feed)))`)
+	underAPI     = strings.NewReplacer("/v1", "", "/messages", "/emails")
+)
+
+// withOtherSurfaces adds the routes of sessionCalls and insideCalls under /api.
+func withOtherSurfaces(all []routeSpec) []routeSpec {
+	for _, rt := range all[:len(all):len(all)] {
+		switch {
+		case sessionCalls.MatchString(rt.routeName()):
+			rt.acceptedCredentials, rt.requiredScope = sessionTokens, noScope
+		case insideCalls.MatchString(rt.routeName()):
+			rt.acceptedCredentials = inboxCredentials
+		default:
+			continue
+		}
+		rt.pathPattern = underAPI.Replace(rt.pathPattern)
+		all = append(all, rt)
+	}
+	return all
 }
 
 func (s *Server) newRouter() *router.Router {

@@ -95,9 +95,6 @@ type sendingHandlers struct{ messageSender MessageSender }
 func (s *sendingHandlers) listRoutes() []routeSpec {
 	return []routeSpec{
 		{methodPost, agentInbox + "/send", anyCredential, account.ScopeSend, false, sendShape, s.sendMessage},
-		{methodPost, perInbox + "/send", inboxCredentials, account.ScopeSend, false, sendShape, s.sendMessage},
-		{methodGet, "/api/suppressions", sessionTokens, noScope, false, nil, s.listSuppressions},
-		{methodDelete, "/api/suppressions/{email}", sessionTokens, noScope, false, nil, s.dropSuppression},
 		{methodGet, "/api/v1/suppressions", anyCredential, account.ScopeSend, false, nil, s.listSuppressions},
 		{methodDelete, "/api/v1/suppressions/{email}", anyCredential, account.ScopeSend, false, nil, s.dropSuppression},
 	}

@@ -51,20 +51,20 @@ type webhooks struct{ webhookManager Webhooks }
 
 func (h *webhooks) listRoutes() []routeSpec {
 	const (
-		all = "/api/webhooks"
+		all = "/api/v1/webhooks"
 		one = all + "/{id}"
 		log = all + "/deliveries"
 	)
 	return []routeSpec{
-		{methodPost, all, sessionTokens, noScope, false, webhookShape, h.addWebhook},
-		{methodGet, all, sessionTokens, noScope, false, nil, h.listWebhooks},
-		{methodGet, one, sessionTokens, noScope, false, nil, onWebhook(h.answerWebhook)},
-		{methodPatch, one, sessionTokens, noScope, false, webhookChangeShape, h.changeWebhook},
-		{methodDelete, one, sessionTokens, noScope, false, nil, onWebhook(h.dropWebhook)},
-		{methodPost, one + "/rotate-secret", sessionTokens, noScope, false, emptyShape, onWebhook(h.rotateSecret)},
-		{methodPost, one + "/test", sessionTokens, noScope, false, emptyShape, onWebhook(h.testWebhook)},
-		{methodGet, log, sessionTokens, noScope, false, nil, h.listDeliveries},
-		{methodPost, log + "/{id}/redeliver", sessionTokens, noScope, false, emptyShape, h.redeliver},
+		{methodPost, all, accountCredentials, scopeWebhooks, false, webhookShape, h.addWebhook},
+		{methodGet, all, accountCredentials, scopeWebhooks, false, nil, h.listWebhooks},
+		{methodGet, one, accountCredentials, scopeWebhooks, false, nil, onWebhook(h.answerWebhook)},
+		{methodPatch, one, accountCredentials, scopeWebhooks, false, webhookChangeShape, h.changeWebhook},
+		{methodDelete, one, accountCredentials, scopeWebhooks, false, nil, onWebhook(h.dropWebhook)},
+		{methodPost, one + "/rotate-secret", accountCredentials, scopeWebhooks, false, emptyShape, onWebhook(h.rotateSecret)},
+		{methodPost, one + "/test", accountCredentials, scopeWebhooks, false, emptyShape, onWebhook(h.testWebhook)},
+		{methodGet, log, accountCredentials, scopeWebhooks, false, nil, h.listDeliveries},
+		{methodPost, log + "/{id}/redeliver", accountCredentials, scopeWebhooks, false, emptyShape, h.redeliver},
 	}
 }
 

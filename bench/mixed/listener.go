@@ -34,7 +34,7 @@ func listen(ctx context.Context, r *run) (l *listener, err error) {
 	}
 	for _, session := range r.bed.Sessions {
 		api := bench.NewAPI(r.bed.Server.HTTP, session)
-		_, secret, err := api.CreateWebhook(ctx, client.WebhookOrder{URL: l.calls.URL, Event: "message.received"})
+		_, secret, err := api.Webhooks().Create(ctx, client.WebhookOrder{URL: l.calls.URL, Event: "message.received"})
 		if err != nil {
 			return l, err
 		}

@@ -100,7 +100,7 @@ def types(contract: Schema) -> str:
 PLAIN = [
     (r"\basync (def|for|with)\b", r"\1"),
     (r"\bawait ", ""),
-    (r"\bAsync(Inboxd|Inboxes|Inbox|Calendar|Suppressions|Transport|Iterator|Generator|Client)\b", r"\1"),
+    (r"\bAsync(Inboxd|Inboxes|Inbox|Calendar|Suppressions|Webhooks|Domains|Keys|Account|Transport|Iterator|Generator|Client)\b", r"\1"),
     (r"\bGenerator\[([^\[\]]+(?:\[[^\[\]]*\])?), None\]", r"Generator[\1, None, None]"),
     (r"\basyncio\.sleep\b", "time.sleep"),
     (r"\bimport asyncio\b", "import time"),

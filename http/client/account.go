@@ -39,8 +39,9 @@ type Limits struct {
 
 // Usage is the usage that counts against the limits.
 type Usage struct {
-	Inboxes int64 `json:"inboxes"`
-	Keys    int64 `json:"keys"` // account keys and inbox keys
+	Inboxes    int64 `json:"inboxes"`
+	Keys       int64 `json:"keys"` // account keys and inbox keys
+	SendsToday int64 `json:"sends_today"`
 }
 
 // Encryption is the account's public key, if it has one.
@@ -185,11 +186,13 @@ func (c *Client) Account(ctx context.Context) (Account, error) {
 
 // These are the permissions of an API key (specification, Permissions).
 const (
-	ScopeRead   = "inbox:read"
-	ScopeSend   = "email:send"
-	ScopeWrite  = "message:write"
-	ScopeManage = "inbox:manage"
-	ScopeFull   = "full"
+	ScopeRead     = "inbox:read"
+	ScopeSend     = "email:send"
+	ScopeWrite    = "message:write"
+	ScopeManage   = "inbox:manage"
+	ScopeWebhooks = "webhooks:manage" // only for account keys
+	ScopeDomains  = "domains:manage"  // only for account keys
+	ScopeFull     = "full"
 )
 
 // KeyOrder describes a new key: its permissions and its lifetime.

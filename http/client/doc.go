@@ -1,5 +1,5 @@
-// Package client calls the inbox service over HTTP: accounts and keys, inboxes, messages, events, own
-// domains. It knows the public contract (/openapi.json), but not the server behind it. Every call takes
+// Package client calls the inbox service over HTTP: accounts and keys, inboxes, messages, events,
+// webhooks, own domains. It knows the public contract (/openapi.json), but not the server behind it. Every call takes
 // a context. Every refusal is an *Error that holds the server's own sentence.
 //
 // Five lines to the first code, without checks of err:

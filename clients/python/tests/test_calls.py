@@ -6,11 +6,12 @@ import asyncio
 import base64
 import os
 import threading
+import time
 import urllib.request
 from typing import Any, AsyncIterator, Callable, Iterator, List
 
 import pytest
-from support import mail
+from support import fake, mail, say
 
 from inboxd import ApiError, AsyncInboxd, Inbox, Inboxd, TimedOut
 
@@ -168,6 +169,69 @@ def test_events_go_on_behind_a_cursor(inboxd: Inboxd, inbox: Inbox, transport: s
     thread = later(lambda: mail(inbox.address, "second"))
     assert next(e for e in inboxd.events(after=cursor, transport=transport) if e["inbox"] == inbox.address)["subject"] == "second"  # others use the account too
     thread.join()
+
+
+def test_every_call_about_webhooks(inboxd: Inboxd, inbox: Inbox) -> None:
+    with fake(lambda request, n: say(request, 200, "thanks")) as url:
+        hook, secret = inboxd.webhooks.create(url, "*", inbox=inbox.address)
+        assert hook["inbox"] == inbox.address and secret.startswith("whsec_")
+        assert inboxd.webhooks.test(hook["id"])["status_code"] == 200
+        assert inboxd.webhooks.rotate_secret(hook["id"]) != secret
+        assert inboxd.webhooks.update(hook["id"], event="message.received")["event"] == "message.received"
+        assert inboxd.webhooks.get(hook["id"]) in inboxd.webhooks.list()
+        mail(inbox.address)
+        deliveries = []
+        end = time.monotonic() + 30
+        while not (deliveries and deliveries[0]["state"] == "succeeded") and time.monotonic() < end:
+            deliveries = inboxd.webhooks.deliveries(webhook_id=hook["id"], limit=1)
+        assert deliveries[0]["response"] == "thanks"
+        inboxd.webhooks.redeliver(deliveries[0]["id"])
+        inboxd.webhooks.delete(hook["id"])
+    with pytest.raises(ApiError, match="Webhook .* not found"):
+        inboxd.webhooks.get(hook["id"])
+
+
+def test_every_call_about_domains(inboxd: Inboxd) -> None:
+    assert inboxd.domains.claim("python.example.org")["status"] == "pending"
+    assert inboxd.domains.get("python.example.org") in inboxd.domains.list()
+    assert inboxd.domains.verify("python.example.org")["checked_at"]
+    assert "python.example.org." in inboxd.domains.zone("python.example.org")
+    inboxd.domains.release("python.example.org")
+    with pytest.raises(ApiError, match="not one of this account's domains"):
+        inboxd.domains.get("python.example.org")
+
+
+def test_keys_and_the_account_with_a_session(inboxd: Inboxd) -> None:
+    email = f"python{time.time_ns()}@example.test"
+    session = inboxd.sign_up(email, "correct horse")
+    key = session.keys.create(label="ci", scopes=["inbox:manage"], expires_in_days=30)
+    with Inboxd(api_key=key["key"]) as client:
+        address = client.inboxes.create().address
+        with pytest.raises(ApiError, match="requires a session token"):
+            client.account.get()
+    assert session.keys.create_for_inbox(address)["scopes"] == "inbox:read"
+    assert [(k["kind"], k["label"]) for k in session.keys.list()] == [("account", "ci"), ("inbox", "")]
+    session.keys.revoke_for_inbox(address)
+    session.keys.revoke(key["id"])
+    assert session.account.get()["usage"]["keys"] == 0
+    session.account.change_password("correct horse", "battery staple")
+    other = inboxd.log_in(email, "battery staple")
+    ids = [s["id"] for s in other.account.sessions() if not s["current"]]
+    session.account.log_out()
+    assert ids and ids[0] not in [s["id"] for s in other.account.sessions()]
+    assert other.account.set_encryption("age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p")["enabled"]
+    assert not other.account.delete_encryption("battery staple")["enabled"]
+    other.account.request_verification()
+    other.account.request_password_reset(email)
+    for confirm in (lambda: other.account.confirm_verification("x"), lambda: other.account.confirm_password_reset("x", "battery staple")):
+        with pytest.raises(ApiError) as refused:
+            confirm()
+        assert refused.value.status == 400
+    third = other.log_in(email, "battery staple")
+    third.account.end_session(next(s["id"] for s in third.account.sessions() if not s["current"]))
+    with pytest.raises(ApiError) as refused:
+        other.account.get()
+    assert refused.value.status == 401
 
 
 def test_the_same_with_await() -> None:

@@ -1,3 +1,4 @@
+import { Account, Domains, Keys, Webhooks } from "./account.js";
 import { follow, type FollowOptions, type Followed } from "./events.js";
 import { Inbox } from "./inbox.js";
 import { once, Transport, type Options } from "./transport.js";
@@ -61,13 +62,38 @@ export class Suppressions {
 export class Inboxd {
   readonly inboxes: Inboxes;
   readonly suppressions: Suppressions;
+  readonly webhooks: Webhooks;
+  readonly domains: Domains;
+  readonly keys: Keys;
+  readonly account: Account;
   readonly #transport: Transport;
+  readonly #options: Options;
 
   /** @throws InboxdError if the key is missing, or the URL is invalid */
   constructor(options: Options = {}) {
+    this.#options = options;
     this.#transport = new Transport(options);
     this.inboxes = new Inboxes(this.#transport);
     this.suppressions = new Suppressions(this.#transport);
+    this.webhooks = new Webhooks(this.#transport);
+    this.domains = new Domains(this.#transport);
+    this.keys = new Keys(this.#transport);
+    this.account = new Account(this.#transport);
+  }
+
+  /** A client of the same service with a new session as its credential, for `keys` and `account`. Needs no key. */
+  logIn(email: string, password: string, options?: CallOptions): Promise<Inboxd> {
+    return this.#session("/api/auth/login", email, password, options);
+  }
+
+  /** Opens an account; the client is like that of `logIn`. Needs no key. */
+  signUp(email: string, password: string, options?: CallOptions): Promise<Inboxd> {
+    return this.#session("/api/auth/signup", email, password, options);
+  }
+
+  async #session(path: string, email: string, password: string, options?: CallOptions): Promise<Inboxd> {
+    const apiKey = await this.#transport.member<string>({ method: "POST", path, body: { email, password }, member: "session_token" }, options);
+    return new Inboxd({ ...this.#options, apiKey });
   }
 
   /** The inbox at an address. Makes no request. */

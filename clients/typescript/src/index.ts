@@ -8,6 +8,7 @@
  * ```
  * @packageDocumentation
  */
+export { Account, Domains, Keys, Webhooks } from "./account.js";
 export { Calendar } from "./calendar.js";
 export { Inboxd, Inboxes, Suppressions } from "./client.js";
 export { ApiError, ConnectionError, InboxdError, TimeoutError, UnexpectedAnswerError } from "./errors.js";

@@ -32,6 +32,24 @@ export type InboxQuery = Omit<Query<"listInboxes">, "cursor">;
 export type MeetingQuery = Omit<Query<"listMeetings">, "cursor" | "from" | "to"> & { from?: Date | string; to?: Date | string };
 export type LatestQuery = Omit<Query<"getLatestMessage">, "since"> & { since?: Date | string };
 export type Busy = operations["getFreeBusy"]["responses"]["200"]["content"]["application/json"]["busy"][number];
+type Given<O extends keyof operations, S extends number> = operations[O]["responses"] extends { [status in S]: { content: { "application/json": infer B } } } ? B : never;
+export type Webhook = Schemas["Webhook"];
+export type WebhookOrder = Body<"createWebhook">;
+export type WebhookChange = NonNullable<Body<"updateWebhook">>;
+export type Tested = Given<"testWebhook", 200>;
+export type Delivery = Schemas["Delivery"];
+export type DeliveryQuery = Query<"listDeliveries">;
+export type Domain = Schemas["Domain"];
+export type Key = Schemas["Key"];
+export type KeyOrder = NonNullable<Body<"issueKey">>;
+export type IssuedKey = Given<"issueKey", 201>;
+export type InboxKeyOrder = NonNullable<Body<"issueInboxKey">>;
+export type IssuedInboxKey = Given<"issueInboxKey", 201>;
+export type AccountInfo = Schemas["Account"];
+export type Session = Schemas["Session"];
+export type Encryption = Schemas["Encryption"];
+/** What a password reset has ended. */
+export type Ended = Given<"confirmPasswordReset", 200>;
 /** One result of `createMany`: an inbox, or an error. */
 export type BatchResult = { inbox: import("./inbox.js").Inbox; status: number } | { inbox?: undefined; status: number; detail: string };
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiError, Inboxd, TimeoutError, type Inbox, type Message } from "../src/index.js";
-import { mail } from "./support.js";
+import { ApiError, Inboxd, TimeoutError, type Delivery, type Inbox, type Message } from "../src/index.js";
+import { fake, mail } from "./support.js";
 
 const client = new Inboxd();
 
@@ -141,6 +141,64 @@ test("every call of the calendar", () =>
       await assert.rejects(host.calendar.get(id), (err: ApiError) => err.status === 404);
     }),
   ));
+
+test("every call about webhooks", () =>
+  withInbox(async (inbox) => {
+    const receiver = await fake((_, response) => response.end("thanks"));
+    const { webhook, secret } = await client.webhooks.create({ url: receiver.url, event: "*", inbox: inbox.address });
+    assert.equal(webhook.inbox, inbox.address);
+    assert.equal((await client.webhooks.test(webhook.id)).status_code, 200);
+    assert.notEqual(await client.webhooks.rotateSecret(webhook.id), secret);
+    assert.equal((await client.webhooks.update(webhook.id, { event: "message.received" })).event, "message.received");
+    const got = await client.webhooks.get(webhook.id);
+    assert.deepEqual((await client.webhooks.list()).find((w) => w.id === webhook.id), got);
+    await mail(inbox.address, "Hello", "A text");
+    let [delivery] = [] as Delivery[];
+    while (delivery?.state !== "succeeded") [delivery] = await client.webhooks.deliveries({ webhook_id: webhook.id, limit: 1 });
+    assert.equal(delivery.response, "thanks");
+    await client.webhooks.redeliver(delivery.id);
+    await client.webhooks.delete(webhook.id);
+    await assert.rejects(client.webhooks.get(webhook.id), (err: ApiError) => err.status === 404);
+    receiver.close();
+  }));
+
+test("every call about domains", async () => {
+  const name = "typescript.example.org";
+  assert.equal((await client.domains.claim(name)).status, "pending");
+  assert.deepEqual((await client.domains.list()).find((d) => d.domain === name), await client.domains.get(name));
+  assert.notEqual((await client.domains.verify(name)).checked_at, null);
+  assert.match(await client.domains.zone(name), /typescript\.example\.org\./);
+  await client.domains.release(name);
+  await assert.rejects(client.domains.get(name), (err: ApiError) => err.status === 404);
+});
+
+test("keys and the account with a session", async () => {
+  const email = `typescript${Date.now()}@example.test`;
+  const session = await client.signUp(email, "correct horse");
+  const key = await session.keys.create({ label: "ci", scopes: ["inbox:manage"], expires_in_days: 30 });
+  const agent = new Inboxd({ apiKey: key.key });
+  const { address } = await agent.inboxes.create();
+  await assert.rejects(agent.account.get(), /requires a session token/);
+  assert.equal((await session.keys.createForInbox(address)).scopes, "inbox:read");
+  assert.deepEqual((await all(session.keys.list())).map((k) => [k.kind, k.label]), [["account", "ci"], ["inbox", ""]]);
+  await session.keys.revokeForInbox(address);
+  await session.keys.revoke(key.id);
+  assert.equal((await session.account.get()).usage.keys, 0);
+  await session.account.changePassword("correct horse", "battery staple");
+  const other = await client.logIn(email, "battery staple");
+  const before = (await other.account.sessions()).length;
+  await session.account.logOut();
+  assert.equal((await other.account.sessions()).length, before - 1);
+  assert.equal((await other.account.setEncryption("age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p")).enabled, true);
+  assert.equal((await other.account.deleteEncryption("battery staple")).enabled, false);
+  await other.account.requestVerification();
+  await other.account.requestPasswordReset(email);
+  await assert.rejects(other.account.confirmVerification("x"), (err: ApiError) => err.status === 400);
+  await assert.rejects(other.account.confirmPasswordReset("x", "battery staple"), (err: ApiError) => err.status === 400);
+  const third = await other.logIn(email, "battery staple");
+  await third.account.endSession((await third.account.sessions()).find((s) => !s.current)!.id);
+  await assert.rejects(other.account.get(), (err: ApiError) => err.status === 401);
+});
 
 test("a refusal tells status, sentence and request", async () => {
   await assert.rejects(new Inboxd({ apiKey: "svc_live_wrong" }).inboxes.create(), (err: ApiError) => {

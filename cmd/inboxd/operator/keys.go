@@ -24,7 +24,7 @@ type (
 type keyCreate struct {
 	Email         string   `arg:"" help:"E-mail address of the account."`
 	Label         string   `help:"What the key is for." default:"made by the operator"`
-	Scopes        []string `help:"Permissions of the key." default:"full"`
+	Scopes        []string `help:"Permissions of the key: inbox:read, email:send, message:write, inbox:manage, webhooks:manage, domains:manage or full." default:"full"`
 	ExpiresInDays *int     `help:"Lifetime of the key: 30, 90 or 365 (default: never expires)." placeholder:"DAYS"`
 }
 

@@ -2,6 +2,7 @@ package account
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"inboxd/internal/base/fault"
@@ -210,7 +211,10 @@ func (c IssueKey) decideEvents(s *State, env Env) ([]Event, error) {
 	if err := s.checkPrincipal(c.By); err != nil {
 		return nil, err
 	}
+	outside := c.Key.Scopes & accountScopes
 	switch {
+	case c.Key.Kind == KindInboxKey && outside != 0:
+		return nil, fault.InvalidField("scopes", "contains %s, which only an account key can have", strings.ReplaceAll(outside.String(), ",", " and "))
 	case c.Key.Kind == KindAccountKey && s.AccountKeys >= env.Plans.Of(s.Plan).MaxKeys:
 		return nil, fault.New(fault.Refused, fmt.Sprintf("An account can have at most %d API keys. Revoke one first", env.Plans.Of(s.Plan).MaxKeys))
 	case c.Key.Kind == KindInboxKey && c.InboxHasKey:

@@ -11,11 +11,16 @@ import (
 type ScopeSet uint16
 
 const (
-	ScopeRead   ScopeSet = 1 << iota // inbox:read
-	ScopeSend                        // email:send
-	ScopeWrite                       // message:write
-	ScopeManage                      // inbox:manage
-	ScopeFull                        // full: all of the above and any added later
+	ScopeRead     ScopeSet = 1 << iota // inbox:read
+	ScopeSend                          // email:send
+	ScopeWrite                         // message:write
+	ScopeManage                        // inbox:manage
+	ScopeFull                          // full: all others and any added later
+	ScopeWebhooks                      // webhooks:manage
+	ScopeDomains                       // domains:manage
+
+	// accountScopes concern the whole account, so an inbox key cannot have them.
+	accountScopes = ScopeWebhooks | ScopeDomains
 )
 
 var scopeNames = []struct {
@@ -23,7 +28,7 @@ var scopeNames = []struct {
 	name  string
 }{
 	{ScopeRead, "inbox:read"}, {ScopeSend, "email:send"}, {ScopeWrite, "message:write"},
-	{ScopeManage, "inbox:manage"}, {ScopeFull, "full"},
+	{ScopeManage, "inbox:manage"}, {ScopeWebhooks, "webhooks:manage"}, {ScopeDomains, "domains:manage"}, {ScopeFull, "full"},
 }
 
 // Allows reports whether the set contains need.

@@ -76,8 +76,13 @@ def inbox_path(address: str, *rest: Any) -> str:
     return path_of("inboxes", address, *rest)
 
 
+def quoted(address: str) -> str:
+    """A part of a path."""
+    return quote(address, safe="@+")
+
+
 def path_of(kind: str, address: str, *rest: Any) -> str:
-    return "/".join([f"/api/v1/{kind}", quote(address, safe="@+"), *(quote(str(part), safe="") for part in rest)])
+    return "/".join([f"/api/v1/{kind}", quoted(address), *(quote(str(part), safe="") for part in rest)])
 
 
 def place(base_url: Optional[str]) -> str:

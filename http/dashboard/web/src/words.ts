@@ -62,5 +62,7 @@ export const scopes: [string, string, string][] = [
   ["email:send", "Send messages", "Send from the inboxes, respond to invitations and arrange meetings"],
   ["message:write", "Delete messages", "Delete single messages, not inboxes"],
   ["inbox:manage", "Manage inboxes", "Create, change, empty and delete inboxes"],
+  ["webhooks:manage", "Manage webhooks", "Create, change, test and delete webhooks, which receive the events of all inboxes with their codes"],
+  ["domains:manage", "Manage domains", "Add, verify and remove own domains"],
   ["full", "Everything", "All of these, and permissions that are added later"],
 ];

@@ -11,6 +11,7 @@ import httpx
 from .._core import Call, Direction, Json, Moment, Way, given, once, path_of
 from ..contract import FollowedEvent, InboxOrder, Message, Suppression
 from ..errors import ApiError
+from .account import AsyncAccount, AsyncDomains, AsyncKeys, AsyncWebhooks
 from .events import follow
 from .inbox import AsyncInbox
 from .transport import AsyncTransport, pages
@@ -89,11 +90,29 @@ class AsyncInboxd:
         self._transport = transport
         self.inboxes = AsyncInboxes(transport)
         self.suppressions = AsyncSuppressions(transport)
+        self.webhooks = AsyncWebhooks(transport)
+        self.domains = AsyncDomains(transport)
+        self.keys = AsyncKeys(transport)
+        self.account = AsyncAccount(transport)
 
     def with_options(self: Self, *, timeout: Optional[float] = None, retries: Optional[int] = None) -> Self:
         """A copy with another ``timeout`` in seconds or number of ``retries``; it uses the same connections."""
         other = copy.copy(self)
         other._over(self._transport.with_options(timeout, retries))
+        return other
+
+    async def log_in(self: Self, email: str, password: str) -> Self:
+        """A copy with a new session as its credential, for ``keys`` and ``account``; it uses the same connections. Needs no key."""
+        return await self._session("/api/auth/login", email, password)
+
+    async def sign_up(self: Self, email: str, password: str) -> Self:
+        """Open an account; the copy is like that of ``log_in``. Needs no key."""
+        return await self._session("/api/auth/signup", email, password)
+
+    async def _session(self: Self, path: str, email: str, password: str) -> Self:
+        token = await self._transport.member(Call("POST", path, body={"email": email, "password": password}, member="session_token"))
+        other = copy.copy(self)
+        other._over(self._transport.with_credential(token))
         return other
 
     async def aclose(self) -> None:

@@ -35,6 +35,12 @@ class AsyncTransport:
         other.retries = self.retries if retries is None else retries
         return other
 
+    def with_credential(self, api_key: str) -> "AsyncTransport":
+        """A copy with another credential and the same connections."""
+        other = copy.copy(self)
+        other.headers = {"Accept": "application/json", **credential(api_key)}
+        return other
+
     async def json(self, call: Call, timeout: Optional[float] = None) -> Any:
         """Make a call and return its decoded response."""
         return await self._attempts(call, timeout, decoded)
