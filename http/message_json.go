@@ -12,6 +12,7 @@ import (
 	"inboxd/internal/core/inbox"
 	"inboxd/internal/core/webhook"
 	"inboxd/internal/mail/message"
+	"inboxd/internal/mail/message/html"
 	"inboxd/internal/mail/sealed"
 )
 
@@ -68,6 +69,7 @@ var messageFields = []messageField{
 	{"headers", true, "null", func(b []byte, e *messageJSON) []byte { return appendHeaders(b, e.content.Doc.Headers) }},
 	{"sender", true, "null", func(b []byte, e *messageJSON) []byte { return appendStringOrNull(b, e.envelopeSender()) }},
 	{"links", true, "[]", func(b []byte, e *messageJSON) []byte { return appendStrings(b, e.content.Doc.Links) }},
+	{"link_texts", true, "[]", appendLinkTexts},
 	{"links_truncated", true, "", appendLinksTruncated},
 	{"attachments", true, "", appendAttachments},
 	{"attachments_omitted", true, "", func(b []byte, e *messageJSON) []byte {
@@ -151,6 +153,14 @@ func appendMessage(b []byte, e *messageJSON, set fieldSet) []byte {
 		}
 	}
 	return append(b, '}')
+}
+
+// appendLinkTexts appends each URL of links with its text in the HTML.
+func appendLinkTexts(b []byte, e *messageJSON) []byte {
+	return appendList(b, html.LinkTexts(e.content.Doc.HTML, e.content.Doc.Links), func(b []byte, l html.LinkText) []byte {
+		b = appendString(append(b, `{"url":`...), l.URL)
+		return append(appendString(append(b, `,"text":`...), l.Text), '}')
+	})
 }
 
 // appendLinksTruncated says that the message had more links than links contains. It omits the

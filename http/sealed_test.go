@@ -44,7 +44,7 @@ func (w *world) encryptedInbox(session, prefix string) string {
 
 const sealedJSON = `"direction":"in","subject":null,"from":{"email":"shop@example.com","name":""},"to":[],"bcc":[],"cc":[],"reply_to":[],"date":null,` +
 	`"received_at":"2026-11-21T12:00:00.000Z","expires_at":"2026-11-22T12:00:00.000Z","envelope_to":"vault@inbox.test","envelope_recipients":["vault@inbox.test"],"to_address":"vault@inbox.test","tag":null,"internet_message_id":null,"in_reply_to":null,"references":[],` +
-	`"otp_code":null,"otp":null,"verification_link":null,"body":null,"body_from_html":false,"truncated_body":false,"degraded":false,"hidden_text":false,"html":null,"headers":null,"sender":null,"links":[],` +
+	`"otp_code":null,"otp":null,"verification_link":null,"body":null,"body_from_html":false,"truncated_body":false,"degraded":false,"hidden_text":false,"html":null,"headers":null,"sender":null,"links":[],"link_texts":[],` +
 	`"attachments":[{"id":1,"filename":"encrypted-1.age","content_type":"application/age","size_bytes":7,"is_encrypted":true,"truncated":false,"content_id":null},` +
 	`{"id":2,"filename":"encrypted-2.age","content_type":"application/age","size_bytes":7,"is_encrypted":true,"truncated":true,"content_id":null}],"attachments_omitted":0,"calendar_event":null,` +
 	`"spam":{"score":1.5,"required":5,"is_spam":false,"rules":[{"name":"R_DATE","weight":1.5,"description":""}]},` +

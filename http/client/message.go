@@ -39,6 +39,13 @@ type Attachment struct {
 	ContentID   string `json:"content_id,omitempty"` // target of cid: links in the HTML; empty: none
 }
 
+// LinkText is a link of a message with its visible text in the HTML, at most 500 bytes; empty: none.
+// The sender chooses the text, so it can differ from where the URL leads.
+type LinkText struct {
+	URL  string `json:"url"`
+	Text string `json:"text"`
+}
+
 // Message is one message. Lists omit HTML and Headers unless they are requested.
 type Message struct {
 	ID                 int64             `json:"id"`
@@ -71,6 +78,7 @@ type Message struct {
 	HTML               string            `json:"html"`
 	Headers            map[string]Values `json:"headers"`
 	Links              []string          `json:"links"`
+	LinkTexts          []LinkText        `json:"link_texts"`      // the same URLs with their texts
 	LinksTruncated     bool              `json:"links_truncated"` // there were more
 	Attachments        []Attachment      `json:"attachments"`
 	CalendarEvent      *Said             `json:"calendar_event"`  // nil: the message is not about a meeting

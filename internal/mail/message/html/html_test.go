@@ -2,6 +2,7 @@ package html
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -110,6 +111,24 @@ func TestViewTellsImagesAndLinksApart(t *testing.T) {
 	want := RenderedView{VisibleText: v.VisibleText, AltTexts: []string{"482 913", "logo"}, Anchors: []Anchor{{"https://a.example/?x=1&y=2", "Verify it logo", 8}}}
 	if !reflect.DeepEqual(v, want) {
 		t.Errorf("%+v", v)
+	}
+}
+
+func TestLinkTexts(t *testing.T) {
+	long := strings.Repeat("é", maxLinkText)
+	for in, want := range map[string]string{
+		"": "", "<a href=http://x>": "", "<a href=http://x> \n Verify&nbsp;<b>your</b>&amp;\u200b<br>address </a>!": "Verify your& address",
+		"http://x": "", "<a href=http://other>other</a>": "", "<a href='http://other/'>http://x</a>": "",
+		"<a href=http://x><img src=y alt='Sign in'></a>": "Sign in", "<a href=http://x><span style=display:none>hidden</span></a>": "",
+		"<p style=display:none><a href=http://x>hidden</a></p><a href=http://x><img></a><a href=http://x>seen</a><a href=http://x>later</a>": "seen",
+		"<blockquote type=cite>On Monday<p><a href=http://x>older<br>text</a></blockquote>":                                                  "older text",
+		"<a href=http://x>one<a href=http://other>two</a>":                                                                                   "one", "<a href=http://x>open": "open",
+		"<a href=http://x>" + long: long[:maxLinkText], "<a href=http://x>1" + long: "1" + long[:maxLinkText-2],
+	} {
+		got := LinkTexts(in, []string{"http://y", "http://x"})
+		if want := []LinkText{{"http://y", ""}, {"http://x", want}}; !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
 	}
 }
 

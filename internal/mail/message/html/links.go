@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Links collects HTTP and HTTPS URLs in order of appearance, without duplicates, at most MaxLinks.
@@ -53,6 +54,37 @@ func (l *Links) hasURL(url string) bool {
 	}
 	_, ok := l.seenURLs[url]
 	return ok
+}
+
+// LinkText is a URL with its visible text.
+type LinkText struct{ URL, Text string }
+
+// LinkTexts returns each of the URLs with its visible text on one line: that of its first link in
+// the HTML that has a text, cut at maxLinkText bytes. It is "" for a URL without such a link.
+func LinkTexts(s string, urls []string) []LinkText {
+	texts := make(map[string]string, len(urls))
+	for _, url := range urls {
+		texts[url] = ""
+	}
+	if s != "" && len(urls) > 0 {
+		RenderText(s, Options{MaxBytes: len(s), linkTexts: texts})
+	}
+	out := make([]LinkText, len(urls))
+	for i, url := range urls {
+		out[i] = LinkText{url, texts[url]}
+	}
+	return out
+}
+
+// linkText returns a text of the layout on one line, without the marks of quoted lines.
+func linkText(b []byte) string {
+	lines := strings.ReplaceAll("\n"+strings.TrimSpace(string(b)), "\n> ", "\n")
+	text := strings.Join(strings.Fields(lines), " ")
+	cut := min(len(text), maxLinkText)
+	for cut < len(text) && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut]
 }
 
 // hrefURL returns the URL of an href, or "" if it is not an HTTP or HTTPS URL. Like a browser, it

@@ -14,6 +14,8 @@ type Options struct {
 	ForReaders bool          // the text is for readers: links are written as "text (URL)"
 	Links      *Links        // receives the links, nil if they are not needed
 	View       *RenderedView // receives the visible text, nil if it is not needed
+
+	linkTexts map[string]string // receives the texts of the links that are its keys; see LinkTexts
 }
 
 // element is an open element.
@@ -371,7 +373,7 @@ func (r *renderer) closeUpTo(a, b, wall1, wall2 elementTag) {
 
 // startLink adds a link, also a hidden one, since every URL counts (specification, Messages).
 func (r *renderer) startLink(t *htmlToken, seen bool) {
-	if t.attr.href == "" || r.Links == nil && !r.ForReaders && r.View == nil {
+	if t.attr.href == "" {
 		return
 	}
 	r.currentRun.flushURLs(r.Links)
@@ -405,6 +407,9 @@ func (r *renderer) endLink() {
 			at := r.seenAt + bytes.Index(said, []byte(text))
 			r.View.Anchors = append(r.View.Anchors, Anchor{strings.Clone(r.href), text, at})
 		}
+	}
+	if text, wanted := r.linkTexts[r.href]; wanted && text == "" {
+		r.linkTexts[r.href] = linkText(r.textWriter.b[r.linkAt:])
 	}
 	if r.href != "" && r.ForReaders {
 		shown := strings.TrimRight(strings.TrimSpace(string(r.textWriter.b[r.linkAt:])), "/")

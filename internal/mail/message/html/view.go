@@ -19,6 +19,8 @@ const (
 	// MaxLinks is the largest number of links of one message that are returned.
 	MaxLinks   = 1000
 	maxLinkLen = 8 << 10 // bytes; longer links are ignored
+
+	maxLinkText = 500 // bytes; longer texts of links are cut
 )
 
 // RenderedView is what the recipient sees of HTML.
