@@ -58,7 +58,7 @@ var (
 	// request a second page.
 	compatForm = responseForm{compatFields, compatFields, 0, maxMessages, maxInboxes, maxMeetings}
 	// compatFields uses those clients' names for the two texts of a message.
-	compatFields = allFields&^fieldsNamed("body", "html") | compatTexts
+	compatFields = allFields&^fieldsNamed("body", "html", "link_texts") | compatTexts
 	compatTexts  = fieldsNamed("body_text", "body_html")
 )
 

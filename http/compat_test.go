@@ -65,7 +65,7 @@ func TestCompatMessages(t *testing.T) {
 	w.expect(304, w.call(methodGet, own+"/latest", key, "", "If-None-Match", tag))
 	for path, detail := range map[string]string{
 		own + "/messages?fields=body": "'fields' contains the unknown field 'body'. The fields of a message are listed in /docs", latest + "?fields=body_text": "'fields' contains the unknown field 'body_text'. The fields of a message are listed in /docs",
-		latest + "?include=body_html": "'include' contains the unknown value 'body_html'. Valid values: html, headers, envelope", own + "/latest?include=html": "'include' contains the unknown value 'html'. Valid values: html, headers, envelope",
+		latest + "?include=body_html": "'include' contains the unknown value 'body_html'. Valid values: html, headers, link_texts, envelope", own + "/latest?include=html": "'include' contains the unknown value 'html'. Valid values: html, headers, link_texts, envelope",
 	} {
 		if r := w.expect(422, w.call(methodGet, path, key, "")); r.detail() != "Invalid request: "+detail {
 			t.Errorf("%s: %s", path, r.detail())

@@ -92,7 +92,7 @@ func TestLatestFilters(t *testing.T) {
 		"after=x": "'after' must be a whole number", "after=-1": "'after' must be between 0 and 9223372036854775807",
 		"wait=61": "'wait' must be between 0 and 60", "wait=1.5": "'wait' must be a whole number", "otp=yes": "'otp' must be true or false",
 		"from=%ff": "'from' is not UTF-8", "fields=id,nope": "'fields' contains the unknown field 'nope'. The fields of a message are listed in /docs",
-		"include=subject":                      "'include' contains the unknown value 'subject'. Valid values: html, headers, envelope",
+		"include=subject":                      "'include' contains the unknown value 'subject'. Valid values: html, headers, link_texts, envelope",
 		"subject=" + strings.Repeat("x", 1001): "'subject' is too long (1001 characters). The limit is 1000 characters",
 	} {
 		if r := w.expect(422, w.call(methodGet, latest+"?"+query, key, "")); r.detail() != "Invalid request: "+detail {

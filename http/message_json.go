@@ -116,7 +116,7 @@ func fieldNamed(name string) fieldSet {
 // lists.
 var (
 	allFields     = (fieldSet(1)<<len(messageFields) - 1) &^ compatTexts
-	heavyFields   = fieldsNamed("html", "headers", "sender", "envelope")
+	heavyFields   = fieldsNamed("html", "headers", "sender", "link_texts", "envelope")
 	senderField   = fieldNamed("sender") // selected together with the headers
 	envelopeField = fieldNamed("envelope")
 	listFields    = allFields &^ heavyFields

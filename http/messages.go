@@ -89,7 +89,7 @@ func (q *queryReader) readSelection(absent fieldSet) fieldSet {
 		case name == "headers":
 			set |= senderField
 		case name == "sender", fieldNamed(name)&heavyFields&q.responseForm.messageFields == 0:
-			q.rejectParameter("include", "contains the unknown value '%s'. Valid values: html, headers, envelope", name)
+			q.rejectParameter("include", "contains the unknown value '%s'. Valid values: html, headers, link_texts, envelope", name)
 		}
 		set |= fieldNamed(name)
 	}

@@ -152,7 +152,7 @@ func TestListOfMessages(t *testing.T) {
 	for query, detail := range map[string]string{
 		"limit=0": "'limit' must be between 1 and 200", "limit=201": "'limit' must be between 1 and 200", "limit=a": "'limit' must be a whole number",
 		"before=0": "'before' must be between 1 and 9223372036854775807", "direction=up": "'direction' must be one of in, out, all",
-		"unread=maybe": "'unread' must be true or false", "include=body": "'include' contains the unknown value 'body'. Valid values: html, headers, envelope", "fields=,": "'fields' contains the unknown field ''. The fields of a message are listed in /docs",
+		"unread=maybe": "'unread' must be true or false", "include=body": "'include' contains the unknown value 'body'. Valid values: html, headers, link_texts, envelope", "fields=,": "'fields' contains the unknown field ''. The fields of a message are listed in /docs",
 	} {
 		if r := w.expect(422, w.call(methodGet, list+"?"+query, key, "")); r.detail() != "Invalid request: "+detail {
 			t.Errorf("%s: %s", query, r.detail())
@@ -241,7 +241,7 @@ func TestListFields(t *testing.T) {
 		return w.expect(200, w.call(methodGet, list+query, key, "")).object(t, "emails").([]any)[0].(map[string]any)
 	}
 	m := first("")
-	if _, there := m["html"]; there || m["headers"] != nil || len(m) != len(messageFields)-3-4-2-1-3 { // one without a code, four more on sent messages, two on encrypted ones, one with several meetings
+	if _, there := m["html"]; there || m["headers"] != nil || len(m) != len(messageFields)-4-4-2-1-3 { // one without a code, four more on sent messages, two on encrypted ones, one with several meetings
 		t.Errorf("members of a list item: %v", m)
 	}
 	if m["links_truncated"] != true {
@@ -255,6 +255,9 @@ func TestListFields(t *testing.T) {
 	}
 	m = first("?include=html,headers")
 	if _, there := m["sender"]; !there || !strings.Contains(m["html"].(string), "<b>te\nxt</b>") || m["headers"] == nil {
+		t.Errorf("include: %v", m)
+	}
+	if m := first("?include=link_texts"); fmt.Sprint(m["link_texts"]) != "[map[text:te xt url:https://example.com/?a=1&b=2]]" || m["html"] != nil {
 		t.Errorf("include: %v", m)
 	}
 	if m := first("?fields=id&include=html"); len(m) != 2 {

@@ -78,7 +78,7 @@ type Message struct {
 	HTML               string            `json:"html"`
 	Headers            map[string]Values `json:"headers"`
 	Links              []string          `json:"links"`
-	LinkTexts          []LinkText        `json:"link_texts"`      // the same URLs with their texts
+	LinkTexts          []LinkText        `json:"link_texts"`      // the same URLs with their texts; in lists only on request
 	LinksTruncated     bool              `json:"links_truncated"` // there were more
 	Attachments        []Attachment      `json:"attachments"`
 	CalendarEvent      *Said             `json:"calendar_event"`  // nil: the message is not about a meeting
@@ -184,7 +184,7 @@ type MessageQuery struct {
 	From      string   // an address, @domain, or part of an address
 	Verified  bool     // only messages whose sender is verified
 	Search    string   // substring of subject, sender or body
-	Include   []string // html, headers
+	Include   []string // html, headers, link_texts
 	Fields    []string
 }
 
