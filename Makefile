@@ -25,13 +25,16 @@ WATCH  := -race -gcflags=golang.org/x/crypto/argon2=-race=false
 # What make deps unpacked is found before what the machine has.
 export PATH := $(CURDIR)/.deps/bin:$(PATH)
 
-.PHONY: build run page page-all page-figures client-figures client-reference check quick clean test test-all test-raced test-whole test-clients race ownercheck lint lint-go lint-page house notice otp-train fuzz bench crash deps soak help
+.PHONY: build run page page-all page-figures client-packages client-figures client-reference check quick clean test test-all test-raced test-whole test-clients race ownercheck lint lint-go lint-page house notice otp-train fuzz bench crash deps soak help
 
 build: ## the programs, into bin/, stamped with VERSION
 	$(GO) build -ldflags '-X inboxd/internal/base/version.stamped=$(VERSION)' -o bin/ ./cmd/...
 
 page: ## the page, from its sources in http/dashboard/web; what it makes is committed
 	./.ci/page
+
+client-packages: deps ## the packages of the clients that the server hands out, from their sources in clients; what it makes is committed
+	./.ci/clients
 
 page-all: ## the page with every hostile mail in every tab, plain and encrypted; PAGE_SHOTS=DIR keeps pictures of every view
 	PAGE_ALL=1 $(GO) test -count=1 -timeout 20m -v -run '^TestPage$$' ./cmd/inboxd

@@ -391,6 +391,27 @@ func TestDocsPage(t *testing.T) {
 	w.expect(304, w.call(methodGet, "/openapi.json", "", "", "If-None-Match", w.call(methodGet, "/openapi.json", "", "").header.Get("ETag")))
 }
 
+// TestClientPackages: the list of the clients' packages names each with its digest, and each is
+// served. Nothing else is below that path.
+func TestClientPackages(t *testing.T) {
+	w := start(t)
+	page := w.expect(200, w.call(methodGet, "/clients", "", ""))
+	links := regexp.MustCompile(`<a href="(clients/[^#"]+)#sha256=([0-9a-f]{64})">`).FindAllStringSubmatch(page.body, -1)
+	if len(links) != 2 {
+		t.Fatalf("the list is %s", page.body)
+	}
+	for _, link := range links {
+		r := w.expect(200, w.call(methodGet, "/"+link[1], "", ""))
+		if sum := fmt.Sprintf("%x", sha256.Sum256([]byte(r.body))); sum != link[2] {
+			t.Errorf("%s has the digest %s, and the list says %s", link[1], sum, link[2])
+		}
+		w.expect(304, w.call(methodGet, "/"+link[1], "", "", "If-None-Match", r.header.Get("ETag")))
+	}
+	for _, none := range []string{"/clients/", "/clients/python/x", "/clients/python/..", "/clients/go/x", "/clients/python"} {
+		w.expect(404, w.call(methodGet, none, "", ""))
+	}
+}
+
 // assetOf returns the name of the first file to which the page refers.
 func assetOf(w *world) string {
 	m := regexp.MustCompile(`/assets/([^"]+)"`).FindStringSubmatch(w.call(methodGet, "/", "", "").body)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"inboxd/http/clientpackages"
 	"inboxd/http/contract"
 	"inboxd/http/dashboard"
 	"inboxd/http/wire"
@@ -18,12 +19,13 @@ import (
 	"inboxd/internal/core/tools"
 )
 
-// pageHandlers serves documents for programs, models and people, the pages that reset a password and
-// verify an address, and the web dashboard.
+// pageHandlers serves documents for programs, models and people, the packages of the clients, the
+// pages that reset a password and verify an address, and the web dashboard.
 type pageHandlers struct {
 	openAPI       func() *contract.CachedDocument
 	loadDocs      func() (*contract.CachedDocument, error)
 	toolDocuments map[string]func() (*contract.CachedDocument, error) // the core tools, by schema format
+	loadClients   func() (map[string]*contract.CachedDocument, error) // by path
 
 	loadDashboard func() (*dashboard.DashboardPage, error)
 	signupOpen    func() bool
@@ -36,6 +38,7 @@ func newPages(o *Options) *pageHandlers {
 			return contract.RenderDocs(o.BaseURL, cmp.Or(o.SMTP, "127.0.0.1:2525"))
 		}),
 		toolDocuments: map[string]func() (*contract.CachedDocument, error){},
+		loadClients:   sync.OnceValues(func() (map[string]*contract.CachedDocument, error) { return clientDocuments(o.BaseURL) }),
 		loadDashboard: sync.OnceValues(func() (*dashboard.DashboardPage, error) {
 			return dashboard.New(dashboard.Options{BaseURL: o.BaseURL, ServiceDomain: o.ServiceDomain})
 		}),
@@ -64,6 +67,8 @@ func (p *pageHandlers) listRoutes() []routeSpec {
 		{methodGet, "/assets/{name}", noCredential, noScope, false, nil, p.showAsset},
 		{methodGet, "/openapi.json", noCredential, noScope, false, nil, p.showOpenAPI},
 		{methodGet, "/docs", noCredential, noScope, false, nil, p.showDocs},
+		{methodGet, clientsPath, noCredential, noScope, false, nil, p.showClientPackage},
+		{methodGet, clientsPath + "/{language}/{file}", noCredential, noScope, false, nil, p.showClientPackage},
 		{methodGet, "/api/v1/tools", noCredential, noScope, false, nil, p.showFunctions},
 		{methodGet, "/reset", noCredential, noScope, false, nil, resetPage.showPage},
 		{methodGet, "/verify", noCredential, noScope, false, nil, verifyPage.showPage},
@@ -94,6 +99,37 @@ func (p *pageHandlers) showDocs(r *apiRequest) error {
 		return err
 	}
 	r.httpCtx.Response.Header.Set("Content-Security-Policy", contract.DocsPolicy())
+	return r.answerDocument(d, cacheAsk)
+}
+
+// clientsPath is the page that lists the packages of the clients, which are below it.
+const clientsPath = "/clients"
+
+func clientDocuments(base string) (map[string]*contract.CachedDocument, error) {
+	index, err := clientpackages.RenderIndex(base)
+	if err != nil {
+		return nil, err
+	}
+	files, err := clientpackages.Files()
+	documents := map[string]*contract.CachedDocument{clientsPath: contract.NewDocument("text/html; charset=utf-8", index)}
+	for name, body := range files {
+		documents[clientsPath+"/"+name] = contract.NewDocument("application/octet-stream", body)
+	}
+	return documents, err
+}
+
+// showClientPackage responds with a package of a client, or the list of them. A package may change
+// under the same name between two builds of the program, so caches ask whether it did.
+func (p *pageHandlers) showClientPackage(r *apiRequest) error {
+	documents, err := p.loadClients()
+	if err != nil {
+		return err
+	}
+	d := documents[string(r.httpCtx.Path())]
+	if d == nil {
+		return errNoPath
+	}
+	r.httpCtx.Response.Header.Set("Content-Security-Policy", "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 	return r.answerDocument(d, cacheAsk)
 }
 

@@ -47,6 +47,7 @@ var rulings = map[string]ruling{
 	"GET /api/account/sessions": sessionOnly, "DELETE /api/account/sessions/{id}": sessionOnly, "POST /api/account/password": sessionOnly,
 	"GET /healthz": public, "GET /readyz": public, "GET /metrics": public,
 	"GET /openapi.json": public, "GET /docs": public, "GET /api/v1/tools": public,
+	"GET /clients": public, "GET /clients/{language}/{file}": public,
 	"GET /": public, "GET /assets/{name}": public,
 	"GET /.well-known/acme-challenge/{token}": public,
 

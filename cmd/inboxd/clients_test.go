@@ -44,7 +44,7 @@ func (u *user) outside(t *testing.T, dir, name string, args ...string) string {
 }
 
 // TestClientsOfOtherLanguages builds each client from the contract, runs its tests and its example
-// of a test suite, and installs the package, all against one server.
+// of a test suite, and installs the package from the server, all against one server.
 func TestClientsOfOtherLanguages(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the clients")
@@ -53,18 +53,18 @@ func TestClientsOfOtherLanguages(t *testing.T) {
 	t.Run("typescript", func(t *testing.T) {
 		t.Parallel()
 		npmFolder(t, typescriptClient)
-		u.outside(t, typescriptClient, "npm", "run", "--silent", "build")
+		packed := u.servedPackage(t, "typescript", "npm install") // builds what the next lines use
 		u.outside(t, typescriptClient, "npm", "run", "--silent", "reference", "--", "--out", t.TempDir())
 		u.outside(t, typescriptClient, "node", "--test", "dist/test/")
 		u.outside(t, typescriptClient, "npx", "playwright", "test", "-c", "examples")
-		u.installTypescript(t)
+		u.installTypescript(t, packed)
 	})
 	t.Run("python", func(t *testing.T) {
 		t.Parallel()
 		python := testtools.ProgramPath(t, "python3")
-		u.outside(t, pythonClient, python, "generate.py")
+		wheel := u.servedPackage(t, "python", "pip install") // generates what the next lines use
 		u.outside(t, pythonClient, python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "inboxd.pytest_plugin", "tests", "examples")
 		u.outside(t, pythonClient, python, "-m", "mypy", "--cache-dir", t.TempDir())
-		u.installPython(t)
+		u.installPython(t, wheel)
 	})
 }

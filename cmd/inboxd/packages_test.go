@@ -88,32 +88,42 @@ func (u *user) tour(t *testing.T, dir, name string, args ...string) {
 	}
 }
 
-// installPython builds the wheel, installs it into an empty folder, and runs the README's example
-// there.
-func (u *user) installPython(t *testing.T) {
+// servedPackage checks that the stored package of a client is what its sources make, and returns its
+// URL on the server, for which README has the command.
+func (u *user) servedPackage(t *testing.T, language, command string) string {
+	t.Helper()
+	u.outside(t, "../..", ".ci/clients", "same", language)
+	stored, _ := filepath.Glob("../../http/clientpackages/built/" + language + "/*")
+	if len(stored) != 1 {
+		t.Fatalf("stored are %v", stored)
+	}
+	path := "/clients/" + language + "/" + filepath.Base(stored[0])
+	for _, file := range []string{"README.md", "clients/" + language + "/README.md"} {
+		if line := command + " http://127.0.0.1:8080" + path; !strings.Contains(document(t, file), line) {
+			t.Errorf("%s lacks %s", file, line)
+		}
+	}
+	return "http://" + u.server.http + path
+}
+
+// installPython installs the served wheel into an empty folder, by its URL and as the latest version
+// in the list of packages, and runs the README's example there.
+func (u *user) installPython(t *testing.T, wheel string) {
 	t.Helper()
 	python, empty := testtools.ProgramPath(t, "python3"), t.TempDir()
-	u.outside(t, pythonClient, python, "-m", "pip", "wheel", "-q", "--no-build-isolation", "--no-deps", "--no-index", "--disable-pip-version-check", "-w", empty, ".")
-	wheels, _ := filepath.Glob(filepath.Join(empty, "*.whl"))
-	if len(wheels) != 1 {
-		t.Fatalf("built were %v", wheels)
-	}
-	u.outside(t, empty, python, "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--disable-pip-version-check", "--target", "src", wheels[0])
+	install := []string{"-m", "pip", "install", "-q", "--no-cache-dir", "--no-index", "--no-deps", "--disable-pip-version-check", "--target"}
+	u.outside(t, empty, python, append(install, "src", wheel)...)
+	u.outside(t, empty, python, append(install, "found", "--find-links", "http://"+u.server.http+"/clients", "inboxd")...)
 	write(t, filepath.Join(empty, "tour.py"), readmeBlock(t, "python", pythonClient+"/README.md"))
 	u.tour(t, empty, python, "-u", "tour.py") // with a pipe, its first line would be buffered
 }
 
 // installTypescript does the same for npm's package, and also checks the types of the other blocks.
-func (u *user) installTypescript(t *testing.T) {
+func (u *user) installTypescript(t *testing.T, packed string) {
 	t.Helper()
 	empty := t.TempDir()
-	u.outside(t, typescriptClient, "npm", "pack", "--silent", "--ignore-scripts", "--pack-destination", empty)
-	packed, _ := filepath.Glob(filepath.Join(empty, "*.tgz"))
-	if len(packed) != 1 {
-		t.Fatalf("packed were %v", packed)
-	}
 	write(t, filepath.Join(empty, "package.json"), "{}")
-	u.outside(t, empty, "npm", "install", "--silent", "--offline", "--no-audit", "--no-fund", packed[0])
+	u.outside(t, empty, "npm", "install", "--silent", "--cache", t.TempDir(), "--no-audit", "--no-fund", packed)
 	block := readmeBlock(t, "ts", typescriptClient+"/README.md")
 	write(t, filepath.Join(empty, "tour.mts"), block)
 	write(t, filepath.Join(empty, "rest.mts"), restOfReadme(t))

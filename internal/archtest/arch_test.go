@@ -32,6 +32,7 @@ var shelves = map[string][]string{
 	"actors/engine":       {"internal/base"}, // generic actors, independent of the product
 	"http":                {"http", "internal/core", "internal/mail", "internal/base"},
 	"http/client":         {}, // a client like any other, without knowledge of the server
+	"http/clientpackages": {},
 	"http/contract":       {},
 	"http/dashboard":      {},
 	"persist":             {"persist/disk", "internal/core", "internal/mail", "internal/base"},
