@@ -376,6 +376,12 @@ func TestDocsPage(t *testing.T) {
 		`curl -H "X-API-Key: $KEY" "$BASE/api/v1/inboxes"`,
 		`curl -H "X-API-Key: $INBOX_KEY" "$BASE/api/inboxes/$ADDRESS/latest"`,
 		`curl "$BASE/healthz"`,
+		`httpx.get(f"{BASE}/healthz").json()`, "const response = await fetch(`${BASE}/healthz`);\nconst result = await response.json();",
+		`httpx.request("DELETE", f"{BASE}/api/account/encryption", headers={"Authorization": f"Bearer {SESSION}"}, json={"password":"a long enough secret"}).json()`,
+		`httpx.get(f"{BASE}/api/inboxes/{ADDRESS}/emails/{id}/raw", headers={"X-API-Key": INBOX_KEY}).content`,
+		`{"email":"ben@example.org","optional":True}]}`,
+		"await fetch(`${BASE}/api/keys/${id}`, { method: \"DELETE\", headers: { \"Authorization\": `Bearer ${SESSION}` } });",
+		`code = inbox.wait_for_otp(timeout=60)`, `const code = await inbox.waitForOtp({ timeout: 60_000 });`,
 		`<code>attachments[].content_b64</code>`, `<code>attendees[].optional</code>`, `<a href="#object-Mailbox">Mailbox</a>`,
 	} {
 		if !strings.Contains(html.UnescapeString(r.body), call) {
@@ -389,6 +395,50 @@ func TestDocsPage(t *testing.T) {
 	}
 	w.expect(304, w.call(methodGet, "/docs", "", "", "If-None-Match", r.header.Get("ETag")))
 	w.expect(304, w.call(methodGet, "/openapi.json", "", "", "If-None-Match", w.call(methodGet, "/openapi.json", "", "").header.Get("ETag")))
+}
+
+var (
+	llmsForm     = regexp.MustCompile(`^# .+\n\n> .+\n\n([^#>\n].*\n\n)+(## .+\n\n(- \[[^]\n]+\]\([^)\n]+\): .+\n)+\n?)+$`)
+	markdownLink = regexp.MustCompile(`\]\(http://service\.test(/[^)#]*)#?([^)]*)\)`)
+)
+
+// TestLLMsTxt: the overview has the form of https://llmstxt.org: a title, a summary, details and lists
+// of links. What it links to is served, and so is what is linked from there, with its anchors.
+func TestLLMsTxt(t *testing.T) {
+	w := start(t, withBase)
+	overview := w.expect(200, w.call(methodGet, "/llms.txt", "", "")).body
+	if !llmsForm.MatchString(overview) {
+		t.Errorf("the form is another one:\n%s", overview)
+	}
+	page := w.call(methodGet, "/docs", "", "").body
+	texts, parts := []string{overview}, 0
+	for _, link := range markdownLink.FindAllStringSubmatch(overview, -1) {
+		r := w.expect(200, w.call(methodGet, link[1], "", ""))
+		if strings.HasSuffix(link[1], ".md") {
+			texts, parts = append(texts, r.body), parts+1
+		}
+	}
+	if parts < 17 {
+		t.Errorf("there are %d parts", parts)
+	}
+	for _, link := range markdownLink.FindAllStringSubmatch(strings.Join(texts, "\n"), -1) {
+		if link[1] == "/docs" && !strings.Contains(page, `id="`+link[2]+`"`) {
+			t.Errorf("the page has no anchor %s", link[2])
+		} else if link[1] != "/docs" && w.call("HEAD", link[1], "", "").status != 200 {
+			t.Errorf("%s is not served", link[1])
+		}
+	}
+	for i := range w.server.routes {
+		if rt := &w.server.routes[i]; !strings.Contains(texts[len(texts)-1], "**"+rt.method+"** "+rt.pathPattern+"\n") {
+			t.Errorf("/docs.md lacks %s", rt.routeName())
+		}
+	}
+	w.expect(404, w.call(methodGet, "/docs/nothing.md", "", ""))
+}
+
+// clientPackageOf returns the first package of a client below /clients.
+func clientPackageOf(w *world) string {
+	return regexp.MustCompile(`"clients/([^#"]+)#`).FindStringSubmatch(w.call(methodGet, "/clients", "", "").body)[1]
 }
 
 // TestClientPackages: the list of the clients' packages names each with its digest, and each is

@@ -11,7 +11,6 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"inboxd/http/clientpackages"
 	"inboxd/http/contract"
 	"inboxd/http/dashboard"
 	"inboxd/http/wire"
@@ -22,10 +21,8 @@ import (
 // pageHandlers serves documents for programs, models and people, the packages of the clients, the
 // pages that reset a password and verify an address, and the web dashboard.
 type pageHandlers struct {
-	openAPI       func() *contract.CachedDocument
-	loadDocs      func() (*contract.CachedDocument, error)
+	library       *contract.Library
 	toolDocuments map[string]func() (*contract.CachedDocument, error) // the core tools, by schema format
-	loadClients   func() (map[string]*contract.CachedDocument, error) // by path
 
 	loadDashboard func() (*dashboard.DashboardPage, error)
 	signupOpen    func() bool
@@ -33,12 +30,8 @@ type pageHandlers struct {
 
 func newPages(o *Options) *pageHandlers {
 	p := &pageHandlers{
-		openAPI: sync.OnceValue(contract.OpenAPI),
-		loadDocs: sync.OnceValues(func() (*contract.CachedDocument, error) {
-			return contract.RenderDocs(o.BaseURL, cmp.Or(o.SMTP, "127.0.0.1:2525"))
-		}),
+		library:       contract.NewLibrary(o.BaseURL, cmp.Or(o.SMTP, "127.0.0.1:2525")),
 		toolDocuments: map[string]func() (*contract.CachedDocument, error){},
-		loadClients:   sync.OnceValues(func() (map[string]*contract.CachedDocument, error) { return clientDocuments(o.BaseURL) }),
 		loadDashboard: sync.OnceValues(func() (*dashboard.DashboardPage, error) {
 			return dashboard.New(dashboard.Options{BaseURL: o.BaseURL, ServiceDomain: o.ServiceDomain})
 		}),
@@ -62,21 +55,31 @@ const (
 )
 
 func (p *pageHandlers) listRoutes() []routeSpec {
-	return []routeSpec{
+	routes := []routeSpec{
 		{methodGet, "/", noCredential, noScope, false, nil, p.showDashboard},
 		{methodGet, "/assets/{name}", noCredential, noScope, false, nil, p.showAsset},
-		{methodGet, "/openapi.json", noCredential, noScope, false, nil, p.showOpenAPI},
-		{methodGet, "/docs", noCredential, noScope, false, nil, p.showDocs},
-		{methodGet, clientsPath, noCredential, noScope, false, nil, p.showClientPackage},
-		{methodGet, clientsPath + "/{language}/{file}", noCredential, noScope, false, nil, p.showClientPackage},
 		{methodGet, "/api/v1/tools", noCredential, noScope, false, nil, p.showFunctions},
 		{methodGet, "/reset", noCredential, noScope, false, nil, resetPage.showPage},
 		{methodGet, "/verify", noCredential, noScope, false, nil, verifyPage.showPage},
 	}
+	for _, path := range []string{"/openapi.json", "/docs", "/docs.md", "/docs/{part}.md", "/llms.txt", "/clients", "/clients/{language}/{file}"} {
+		routes = append(routes, routeSpec{methodGet, path, noCredential, noScope, false, nil, p.showDocument})
+	}
+	return routes
 }
 
-func (p *pageHandlers) showOpenAPI(r *apiRequest) error {
-	return r.answerDocument(p.openAPI(), cacheAsk)
+// showDocument responds with a document about the API, or a package of a client. They change only with
+// the program, and the packages keep their names: caches ask whether they did.
+func (p *pageHandlers) showDocument(r *apiRequest) error {
+	d, err := p.library.Find(string(r.httpCtx.Path()))
+	if err != nil {
+		return err
+	}
+	if d == nil {
+		return errNoPath
+	}
+	r.httpCtx.Response.Header.Set("Content-Security-Policy", d.Policy)
+	return r.answerDocument(d, cacheAsk)
 }
 
 // showFunctions responds with the core tools in the format of a model provider's API
@@ -91,46 +94,6 @@ func (p *pageHandlers) showFunctions(r *apiRequest) error {
 		return err
 	}
 	return r.answerDocument(d, cacheFunctions)
-}
-
-func (p *pageHandlers) showDocs(r *apiRequest) error {
-	d, err := p.loadDocs()
-	if err != nil {
-		return err
-	}
-	r.httpCtx.Response.Header.Set("Content-Security-Policy", contract.DocsPolicy())
-	return r.answerDocument(d, cacheAsk)
-}
-
-// clientsPath is the page that lists the packages of the clients, which are below it.
-const clientsPath = "/clients"
-
-func clientDocuments(base string) (map[string]*contract.CachedDocument, error) {
-	index, err := clientpackages.RenderIndex(base)
-	if err != nil {
-		return nil, err
-	}
-	files, err := clientpackages.Files()
-	documents := map[string]*contract.CachedDocument{clientsPath: contract.NewDocument("text/html; charset=utf-8", index)}
-	for name, body := range files {
-		documents[clientsPath+"/"+name] = contract.NewDocument("application/octet-stream", body)
-	}
-	return documents, err
-}
-
-// showClientPackage responds with a package of a client, or the list of them. A package may change
-// under the same name between two builds of the program, so caches ask whether it did.
-func (p *pageHandlers) showClientPackage(r *apiRequest) error {
-	documents, err := p.loadClients()
-	if err != nil {
-		return err
-	}
-	d := documents[string(r.httpCtx.Path())]
-	if d == nil {
-		return errNoPath
-	}
-	r.httpCtx.Response.Header.Set("Content-Security-Policy", "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
-	return r.answerDocument(d, cacheAsk)
 }
 
 // answerDocument responds with a document, or with 304 if the client has it.

@@ -47,6 +47,7 @@ var rulings = map[string]ruling{
 	"GET /api/account/sessions": sessionOnly, "DELETE /api/account/sessions/{id}": sessionOnly, "POST /api/account/password": sessionOnly,
 	"GET /healthz": public, "GET /readyz": public, "GET /metrics": public,
 	"GET /openapi.json": public, "GET /docs": public, "GET /api/v1/tools": public,
+	"GET /docs.md": public, "GET /docs/{part}.md": public, "GET /llms.txt": public,
 	"GET /clients": public, "GET /clients/{language}/{file}": public,
 	"GET /": public, "GET /assets/{name}": public,
 	"GET /.well-known/acme-challenge/{token}": public,
@@ -146,15 +147,16 @@ var everyScope = []account.ScopeSet{account.ScopeRead, account.ScopeSend, accoun
 // matrix is a world with one inbox of alice and others that she does not own.
 type matrix struct {
 	*world
-	own, others string
-	asset       string
-	targets     map[string]string // name → address in the path
-	holders     []holder
+	own, others   string
+	asset         string
+	clientPackage string
+	targets       map[string]string // name → address in the path
+	holders       []holder
 }
 
 func newMatrix(t *testing.T) *matrix {
 	w := start(t, withMetrics, withChallenge)
-	m := &matrix{world: w, asset: assetOf(w)}
+	m := &matrix{world: w, asset: assetOf(w), clientPackage: clientPackageOf(w)}
 	w.signUp(alice)
 	w.signUp(bob)
 	m.own, m.others = w.newInbox(alice, "own"), w.newInbox(bob, "foreign")
@@ -270,6 +272,8 @@ func (m *matrix) check(rt *routeSpec, h holder, target string) {
 	}
 	path = strings.Replace(path, "{token}", "token-of-own", 1)
 	path = strings.Replace(path, "{name}", m.asset, 1)
+	path = strings.Replace(path, "{part}", "start", 1)
+	path = strings.Replace(path, "{language}/{file}", m.clientPackage, 1)
 	body := ""
 	switch action := rt.method + path[strings.LastIndexByte(path, '/'):]; {
 	case strings.HasSuffix(rt.pathPattern, "/send"):

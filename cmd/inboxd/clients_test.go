@@ -64,7 +64,9 @@ func TestClientsOfOtherLanguages(t *testing.T) {
 		python := testtools.ProgramPath(t, "python3")
 		wheel := u.servedPackage(t, "python", "pip install") // generates what the next lines use
 		u.outside(t, pythonClient, python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "inboxd.pytest_plugin", "tests", "examples")
-		u.outside(t, pythonClient, python, "-m", "mypy", "--cache-dir", t.TempDir())
+		samples := filepath.Join(t.TempDir(), "samples.py")
+		write(t, samples, "from inboxd import Inbox, Inboxd\n\n"+contractSamples(t, "Python", "def %s(client: Inboxd, inbox: Inbox, id: int, aid: int, email: str) -> None:\n", "    ", "\n"))
+		u.outside(t, pythonClient, python, "-m", "mypy", "--cache-dir", t.TempDir(), "src/inboxd", samples)
 		u.installPython(t, wheel)
 	})
 }

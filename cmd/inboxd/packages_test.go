@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"io"
 	"io/fs"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"inboxd/http/contract"
 	"inboxd/internal/testutil/testtools"
 )
 
@@ -33,6 +35,38 @@ const inbox = client.inbox("a@b.test");
 		if !bytes.Contains(block[1], []byte("import ")) {
 			text += string(block[1])
 		}
+	}
+	return text
+}
+
+// contractSamples returns the examples of the contract in a language, each after start and before end.
+// %s in start is replaced by the operation's name.
+func contractSamples(t *testing.T, language, start, indent, end string) (text string) {
+	t.Helper()
+	var doc struct {
+		Paths map[string]map[string]json.RawMessage
+	}
+	if err := json.Unmarshal(contract.OpenAPI().BodyBytes, &doc); err != nil {
+		t.Fatal(err)
+	}
+	samples := 0
+	for _, item := range doc.Paths {
+		for _, raw := range item {
+			var o struct {
+				OperationID string
+				Samples     []struct{ Lang, Source string } `json:"x-codeSamples"`
+			}
+			_ = json.Unmarshal(raw, &o) // the parameters of a path are a list
+			for _, sample := range o.Samples {
+				if sample.Lang == language {
+					samples++
+					text += strings.ReplaceAll(start, "%s", o.OperationID) + indent + strings.ReplaceAll(sample.Source, "\n", "\n"+indent) + "\n" + end
+				}
+			}
+		}
+	}
+	if samples < 30 {
+		t.Errorf("the contract has only %d examples in %s", samples, language)
 	}
 	return text
 }
@@ -127,11 +161,13 @@ func (u *user) installTypescript(t *testing.T, packed string) {
 	block := readmeBlock(t, "ts", typescriptClient+"/README.md")
 	write(t, filepath.Join(empty, "tour.mts"), block)
 	write(t, filepath.Join(empty, "rest.mts"), restOfReadme(t))
+	write(t, filepath.Join(empty, "samples.mts"), "import { Inboxd } from \"inboxd\";\ndeclare const client: Inboxd, id: number, aid: number, email: string;\n"+
+		contractSamples(t, "TypeScript", "async function %s(inbox = client.inbox(email)) {{\n", "  ", "}}\n")+"\nexport {};\n")
 	compiler, err := filepath.Abs(filepath.Join(typescriptClient, "node_modules/.bin/tsc"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	u.outside(t, empty, compiler, "--strict", "--target", "es2022", "--module", "nodenext", "tour.mts", "rest.mts")
+	u.outside(t, empty, compiler, "--strict", "--target", "es2022", "--module", "nodenext", "tour.mts", "rest.mts", "samples.mts")
 	u.tour(t, empty, "node", "tour.mjs")
 }
 

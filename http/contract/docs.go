@@ -2,11 +2,14 @@ package contract
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"html/template"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -22,45 +25,78 @@ var docsTemplate string
 //go:embed guide.html
 var guideTemplate string
 
-// copyScript adds a copy button to each code block.
+// docsScript adds the copy buttons, the search field and the mark of the section in view.
 //
-//go:embed copy.js
-var copyScript string
+//go:embed docs.js
+var docsScript string
 
-// DocsPolicy returns the Content-Security-Policy of the page: its own styles and its one script,
-// identified by a digest, and nothing else (CSP level 3).
-func DocsPolicy() string {
-	digest := sha256.Sum256([]byte(copyScript))
-	return "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(digest[:]) +
-		"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+// docsPolicy permits the page's own styles and its one script, identified by a digest, and nothing
+// else.
+func docsPolicy() string {
+	digest := sha256.Sum256([]byte(docsScript))
+	return strings.Replace(strictPolicy, "; ", "; style-src 'unsafe-inline'; script-src 'sha256-"+base64.StdEncoding.EncodeToString(digest[:])+"'; ", 1)
 }
 
-// RenderDocs renders the contract as an HTML page. Everything except the copy buttons works without
-// scripts, and the page loads no external resources. base is the URL of the service for clients.
-// smtp (HOST:PORT) is where it receives messages on this machine.
+// RenderDocs renders the contract as an HTML page. Everything except the copy buttons, the search and
+// the mark in the contents works without scripts, and the page loads no external resources. base is
+// the URL of the service for clients. smtp (HOST:PORT) is where it receives messages on this machine.
 func RenderDocs(base, smtp string) (*CachedDocument, error) {
-	doc := contractOutline{Base: base, SMTP: smtp, Script: template.JS(copyScript)}
-	if err := json.Unmarshal(openAPI, &doc, json.MatchCaseInsensitiveNames(true)); err != nil {
-		return nil, fmt.Errorf("contract: the document: %w", err)
+	doc, t, err := readOutline(base, smtp)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	if err := t.ExecuteTemplate(&out, "docs", doc); err != nil {
+		return nil, fmt.Errorf("contract: the page: %w", err)
+	}
+	page := NewDocument("text/html; charset=utf-8", out.Bytes())
+	page.Policy = docsPolicy()
+	return page, nil
+}
+
+// readOutline reads the contract and the templates, and renders the parts of the documentation.
+func readOutline(base, smtp string) (*contractOutline, *template.Template, error) {
+	doc := &contractOutline{Base: base, SMTP: smtp, Script: template.JS(docsScript)}
+	if err := json.Unmarshal(openAPI, doc, json.MatchCaseInsensitiveNames(true)); err != nil {
+		return nil, nil, fmt.Errorf("contract: the document: %w", err)
+	}
+	if err := doc.assignOperations(); err != nil {
+		return nil, nil, fmt.Errorf("contract: the operations: %w", err)
 	}
 	t, err := template.New("docs").Funcs(template.FuncMap{"code": inlineCode, "anchor": anchorName}).Parse(docsTemplate + guideTemplate)
 	if err != nil {
-		return nil, fmt.Errorf("contract: the page: %w", err)
+		return nil, nil, fmt.Errorf("contract: the page: %w", err)
 	}
-	var out bytes.Buffer
-	if err := t.Execute(&out, &doc); err != nil {
-		return nil, fmt.Errorf("contract: the page: %w", err)
+	add := func(part documentPart, name string, of any) {
+		var out bytes.Buffer
+		err = errors.Join(err, t.ExecuteTemplate(&out, name, of))
+		part.HTML = template.HTML(out.String())
+		doc.Parts = append(doc.Parts, part)
 	}
-	return NewDocument("text/html; charset=utf-8", out.Bytes()), nil
+	add(documentPart{Anchor: "start", Title: "Start here", About: "The first code, waiting, tags, codes and links, sent messages, webhooks, limits."}, "start", doc)
+	for _, tag := range doc.Tags {
+		sentence, _, _ := strings.Cut(tag.Description, ". ")
+		add(documentPart{Anchor: anchorName(tag.Name), Title: tag.Name, About: strings.TrimSuffix(sentence, ".") + ".", Surface: tag.Surface()}, "tag", tag)
+	}
+	add(documentPart{Anchor: "objects", Title: "Objects", About: "The fields of messages, inboxes, meetings, events and all other objects."}, "objects", doc)
+	return doc, t, err
+}
+
+// documentPart is a part of the documentation: the introduction, the operations under a tag, or the
+// objects.
+type documentPart struct {
+	Anchor, Title, About, Surface string
+	HTML                          template.HTML
 }
 
 // contractOutline is the part of the contract that the page shows, in the order of the contract.
 type contractOutline struct {
-	Base   string      `json:"-"`
-	SMTP   string      `json:"-"`
-	Script template.JS `json:"-"`
+	Base   string         `json:"-"`
+	SMTP   string         `json:"-"`
+	Script template.JS    `json:"-"`
+	Parts  []documentPart `json:"-"`
 	Info   struct{ Title, Summary, Description string }
-	Tags   []struct{ Name, Description string }
+	Tags   []*tagDoc
 
 	Paths      orderedObject[orderedObject[jsontext.Value]]
 	Components struct {
@@ -70,14 +106,30 @@ type contractOutline struct {
 	}
 }
 
+type tagDoc struct {
+	Name, Description string
+	Operations        []operationDoc `json:"-"`
+}
+
+// Surface returns the surface that all operations under the tag belong to; "": there is none.
+func (t *tagDoc) Surface() string {
+	for _, o := range t.Operations {
+		if o.Surface() != t.Operations[0].Surface() {
+			return ""
+		}
+	}
+	return t.Operations[0].Surface()
+}
+
 type operationDoc struct {
-	Method, Path string // not in JSON: set by Operations
+	Method, Path string `json:"-"`
 	Tags         []string
 	OperationID  string `json:"operationId"`
 	Summary      string
 	Description  string
 	Security     []map[string][]string
-	Permission   string `json:"x-permission"`
+	Permission   string                          `json:"x-permission"`
+	CodeSamples  []struct{ Lang, Source string } `json:"x-codeSamples"` // with the clients
 	Parameters   []parameterDoc
 	RequestBody  *struct {
 		Required bool
@@ -148,26 +200,21 @@ func (o *orderedObject[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return err
 }
 
-// Operations returns the operations under a tag.
-func (d *contractOutline) Operations(tag string) ([]operationDoc, error) {
-	var out []operationDoc
+// assignOperations gives each tag its operations.
+func (d *contractOutline) assignOperations() error {
 	for _, path := range d.Paths {
 		var shared []parameterDoc
 		for _, m := range path.Value {
 			if m.Name == "parameters" {
 				if err := json.Unmarshal(m.Value, &shared, json.MatchCaseInsensitiveNames(true)); err != nil {
-					return nil, err
+					return err
 				}
 				continue
 			}
-			var op operationDoc
+			op := operationDoc{Method: strings.ToUpper(m.Name), Path: path.Name}
 			if err := json.Unmarshal(m.Value, &op, json.MatchCaseInsensitiveNames(true)); err != nil {
-				return nil, err
+				return err
 			}
-			if len(op.Tags) == 0 || op.Tags[0] != tag {
-				continue
-			}
-			op.Method, op.Path = strings.ToUpper(m.Name), path.Name
 			op.Parameters = append(shared[:len(shared):len(shared)], op.Parameters...)
 			for i, p := range op.Parameters {
 				if p.Ref != "" {
@@ -179,10 +226,14 @@ func (d *contractOutline) Operations(tag string) ([]operationDoc, error) {
 					op.Responses[i].Value = d.Components.Responses[refName(r.Value.Ref)]
 				}
 			}
-			out = append(out, op)
+			for _, tag := range d.Tags {
+				if len(op.Tags) > 0 && op.Tags[0] == tag.Name {
+					tag.Operations = append(tag.Operations, op)
+				}
+			}
 		}
 	}
-	return out, nil
+	return nil
 }
 
 // Who lists the credentials that an operation accepts.
@@ -209,27 +260,131 @@ func (o operationDoc) Body() *mediaDoc {
 	return &m
 }
 
+// Surface returns the surface that an operation belongs to, agent or session; "": it is on neither.
+func (o operationDoc) Surface() string {
+	switch {
+	case strings.HasPrefix(o.Path, "/api/v1/"), strings.HasPrefix(o.Path, "/compat/"):
+		return "agent"
+	case strings.HasPrefix(o.Path, "/api/"):
+		return "session"
+	}
+	return ""
+}
+
+// credential returns the header field of the credential that the examples use, the text before the
+// credential, and the name of its variable; no field: none is needed.
+func (o operationDoc) credential() (field, prefix, variable string) {
+	switch who := o.Who(); {
+	case who == "session":
+		return "Authorization", "Bearer ", "SESSION"
+	case strings.Contains(who, "account key"):
+		return "X-API-Key", "", "KEY"
+	case who != "none":
+		return "X-API-Key", "", "INBOX_KEY"
+	}
+	return "", "", ""
+}
+
+// exampleBody returns the example of the request body in one line, or "".
+func (o operationDoc) exampleBody() string {
+	body := o.Body()
+	if body == nil || len(body.Example) == 0 {
+		return ""
+	}
+	compact := body.Example.Clone()
+	_ = compact.Compact() // it was checked to be valid JSON when the contract was parsed
+	return string(compact)
+}
+
 // Curl returns the operation as a curl command.
 func (o operationDoc) Curl() string {
 	b := "curl"
 	if o.Method != "GET" {
 		b += " -X " + o.Method
 	}
-	switch who := o.Who(); {
-	case who == "session":
-		b += ` -H "Authorization: Bearer $SESSION"`
-	case strings.Contains(who, "account key"):
-		b += ` -H "X-API-Key: $KEY"`
-	case who != "none":
-		b += ` -H "X-API-Key: $INBOX_KEY"`
+	if field, prefix, variable := o.credential(); field != "" {
+		b += fmt.Sprintf(` -H "%s: %s$%s"`, field, prefix, variable)
 	}
-	if body := o.Body(); body != nil && len(body.Example) > 0 {
-		compact := body.Example.Clone()
-		_ = compact.Compact() // it was checked to be valid JSON when the contract was parsed
-		b += " -d '" + string(compact) + "'"
+	if body := o.exampleBody(); body != "" {
+		b += " -d '" + body + "'"
 	}
 	path := strings.NewReplacer("{addr}", "$ADDRESS", "{", "$", "}", "").Replace(o.Path)
 	return b + ` "$BASE` + path + `"`
+}
+
+// jsonWords matches the strings of a JSON text, and the words that Python writes in another way.
+var jsonWords = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|true|false|null`)
+
+// Python returns the operation as a call of the client, or of httpx if the client does not have it.
+func (o operationDoc) Python() string {
+	if sample := o.sample("Python"); sample != "" {
+		return sample
+	}
+	b := "httpx." + strings.ToLower(o.Method) + `(f"{BASE}`
+	if o.Method == "DELETE" && o.exampleBody() != "" { // httpx.delete takes no body
+		b = `httpx.request("DELETE", f"{BASE}`
+	}
+	b += strings.ReplaceAll(o.Path, "{addr}", "{ADDRESS}") + `"`
+	if field, prefix, variable := o.credential(); field != "" {
+		b += `, headers={"` + field + `": `
+		if prefix != "" {
+			variable = `f"` + prefix + "{" + variable + `}"`
+		}
+		b += variable + "}"
+	}
+	if body := o.exampleBody(); body != "" {
+		b += ", json=" + jsonWords.ReplaceAllStringFunc(body, func(word string) string {
+			return cmp.Or(map[string]string{"true": "True", "false": "False", "null": "None"}[word], word)
+		})
+	}
+	return b + map[string]string{"json": ").json()", "text": ").text", "arrayBuffer": ").content"}[o.responseForm()]
+}
+
+// TypeScript returns the operation as a call of the client, or of fetch if the client does not have it.
+func (o operationDoc) TypeScript() string {
+	if sample := o.sample("TypeScript"); sample != "" {
+		return sample
+	}
+	var options []string
+	if o.Method != "GET" {
+		options = append(options, `method: "`+o.Method+`"`)
+	}
+	if field, prefix, variable := o.credential(); field != "" {
+		if prefix != "" {
+			variable = "`" + prefix + "${" + variable + "}`"
+		}
+		options = append(options, `headers: { "`+field+`": `+variable+" }")
+	}
+	if body := o.exampleBody(); body != "" {
+		options = append(options, "body: JSON.stringify("+body+")")
+	}
+	b := "const response = await fetch(`${BASE}" + strings.NewReplacer("{addr}", "${ADDRESS}", "{", "${").Replace(o.Path) + "`"
+	if len(options) > 0 {
+		b += ", { " + strings.Join(options, ", ") + " }"
+	}
+	return b + ");\nconst result = await response." + o.responseForm() + "();"
+}
+
+func (o operationDoc) sample(language string) string {
+	for _, one := range o.CodeSamples {
+		if one.Lang == language {
+			return one.Source
+		}
+	}
+	return ""
+}
+
+// responseForm says how programs read the body of the successful response.
+func (o operationDoc) responseForm() string {
+	for _, m := range o.Responses[0].Value.Content {
+		switch {
+		case m.Name == "application/json":
+			return "json"
+		case !strings.HasPrefix(m.Name, "text/"):
+			return "arrayBuffer"
+		}
+	}
+	return "text"
 }
 
 // Success returns the first 2xx response with an example.

@@ -33,7 +33,7 @@ var shelves = map[string][]string{
 	"http":                {"http", "internal/core", "internal/mail", "internal/base"},
 	"http/client":         {}, // a client like any other, without knowledge of the server
 	"http/clientpackages": {},
-	"http/contract":       {},
+	"http/contract":       {"http/clientpackages"},
 	"http/dashboard":      {},
 	"persist":             {"persist/disk", "internal/core", "internal/mail", "internal/base"},
 	"persist/disk":        {"internal/base"}, // the files of the data folder, without their rows
@@ -109,6 +109,7 @@ var homes = map[string]home{
 		"http/contract":         "the page keeps the order of the document's members",
 		"internal/core/webhook": "bodies of events, the same bytes as on the API",
 	}},
+	"github.com/JohannesKaufmann/html-to-markdown/v2": {place: "http/contract"},
 	"github.com/zeebo/xxh3": {place: "internal/base/partition", also: map[string]string{
 		"http/contract":  "ETag of the contract",
 		"http/dashboard": "ETag of the page",

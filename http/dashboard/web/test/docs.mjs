@@ -59,19 +59,73 @@ await test("a phone shows the text first, and the way to the contents", async ()
 await test("a block is copied as it stands, with this server's own addresses", async () => {
   await page.goto(base + "/docs");
   const copied = async (n) => {
-    await page.locator(".box button").nth(n).click();
-    await page.locator(".box button", { hasText: "Copied" }).first().waitFor();
+    await page.locator(".box:visible button").nth(n).click();
+    await page.locator(".box:visible button", { hasText: "Copied" }).first().waitFor();
     return page.evaluate(() => navigator.clipboard.readText());
   };
   assert((await copied(0)).startsWith(`BASE=${base}\nSESSION=$(for way in signup login; do curl -s $BASE/api/auth/$way`), "the quick start is another");
   assert((await copied(1)).includes(`smtp://${smtp} `), "SMTP is elsewhere");
 });
 
-await test("without scripts it is all there but the buttons", async () => {
+const shown = (selector) => page.locator(`${selector}:visible`).count();
+
+await test("the calls of one surface and the examples in one language are shown", async () => {
+  await page.setViewportSize({ width: 1280, height: 844 });
+  await page.goto(base + "/docs");
+  const calls = await page.locator("section:has(.call)").count();
+  const agent = await shown("section:has(.call)");
+  assert((await shown("#getLatestMessage")) && !(await shown("#issueKey")) && (await shown("#getHealth")), "not the agent's surface");
+  await page.getByRole("radio", { name: "sessions" }).check();
+  assert(!(await shown("#getLatestMessage")) && (await shown("#issueKey")) && (await shown("#getHealth")), "not the session's surface");
+  await page.getByRole("radio", { name: "both" }).check();
+  assert((await shown("section:has(.call)")) === calls && agent < calls, "not both surfaces");
+  for (const language of ["curl", "Python", "TypeScript"]) {
+    await page.getByRole("radio", { name: language }).check();
+    const examples = await shown(`pre.${language.toLowerCase()}`);
+    assert(examples === calls + 2, `${examples} examples in ${language} for ${calls} calls`);
+    assert((await shown("pre:is(.curl, .python, .typescript)")) === examples, "examples in other languages");
+  }
+});
+
+await test("a link to a call of the other surface shows it", async () => {
+  await page.goto(base + "/docs#issueKey");
+  const y = await page.locator("#issueKey").evaluate((e) => e.getBoundingClientRect().top);
+  assert((await shown("#issueKey")) && (await shown("#listKeys")) && y >= 0 && y < 844, `it is at ${y}`);
+});
+
+await test("the search finds words of both surfaces, and Enter opens the first entry", async () => {
+  await page.goto(base + "/docs");
+  await page.keyboard.press("/");
+  await page.keyboard.type("rotate secret");
+  const found = await page.locator("nav li:visible a").evaluateAll((all) => all.map((a) => a.hash));
+  assert(found.includes("#rotateWebhookSecret") && found.length < 12, "found are " + found);
+  await page.keyboard.press("Enter");
+  assert((await page.evaluate(() => location.hash)) === found[0] && (await shown(found[0])), "Enter opens another entry");
+  await page.getByRole("searchbox").fill("");
+  assert((await shown("nav li")) > 50, "the contents stay short");
+});
+
+await test("the section in view is marked in the contents", async () => {
+  await page.goto(base + "/docs");
+  const marked = () => page.locator("nav [aria-current]").evaluateAll((all) => all.map((a) => a.hash).join());
+  assert((await marked()) === "" || (await marked()) === "#start", "marked is " + (await marked()));
+  for (const id of ["listMeetings", "codes", "object-Message"]) {
+    await page.locator("#" + id).evaluate((e) => e.scrollIntoView());
+    await page.locator(`nav [aria-current][href="#${id}"]`).waitFor();
+    assert((await marked()) === "#" + id, "marked is " + (await marked()));
+    const inside = await page.locator("nav [aria-current]").evaluate((e) => e.getBoundingClientRect().top > 0 && e.getBoundingClientRect().bottom < innerHeight);
+    assert(inside, "the mark is outside of the window");
+  }
+});
+
+await test("without scripts it is all there but the buttons and the search, and the switches work", async () => {
   const context = await browser.newContext({ javaScriptEnabled: false });
   const bare = await context.newPage();
   await bare.goto(base + "/docs");
-  assert((await bare.locator("pre").count()) > 50 && (await bare.locator("button").count()) === 0, "blocks or buttons");
+  assert((await bare.locator("pre").count()) > 50 && (await bare.locator("button, nav input").count()) === 0, "blocks or buttons");
+  await bare.getByRole("radio", { name: "Python" }).check();
+  await bare.getByRole("radio", { name: "sessions" }).check();
+  assert(await bare.locator("#issueKey ~ pre.python").isVisible(), "the switches do nothing");
   await context.close();
 });
 
