@@ -133,7 +133,7 @@ func (a *AccountService) claimEmail(ctx context.Context, email string, id accoun
 }
 
 func emailTaken() error {
-	return fault.New(fault.Refused, "An account with this e-mail address already exists. Log in, or reset its password")
+	return fault.RefuseField("email", fault.CodeAlreadyExists, "An account with this e-mail address already exists. Log in, or reset its password")
 }
 
 // takenIf replaces a refusal that another account caused with the error for the user.

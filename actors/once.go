@@ -3,7 +3,6 @@ package actors
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -224,7 +223,7 @@ func (e *accountEntity) reserveInbox(cmd account.ReserveInbox) (any, error) {
 	// mistaken for the new one.
 	listed, _, err := e.isListed(account.InboxEntry{Address: cmd.Address, CreatedAt: cmd.At, IsLive: true})
 	if err != nil || listed {
-		return nil, cmp.Or(err, error(fault.New(fault.Refused, fmt.Sprintf("The address %s is taken", cmd.Address))))
+		return nil, cmp.Or(err, error(fault.RefuseField("prefix", fault.CodeAddressTaken, "The address %s is taken", cmd.Address)))
 	}
 	if err := e.orderClaim(&cmd); err != nil {
 		return nil, err

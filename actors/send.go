@@ -214,7 +214,7 @@ func (s *SendingService) checkSuppressed(id account.ID, recipients []inbox.Outgo
 	if len(barred) == 0 {
 		return nil
 	}
-	return fault.New(fault.Refused, fmt.Sprintf("Mail to %s bounced before, so it is not sent there. To allow it again, call DELETE /api/v1/suppressions/{email} (email:send)", strings.Join(barred, ", ")))
+	return fault.Refuse(fault.CodeRecipientSuppressed, "Mail to %s bounced before, so it is not sent there. To allow it again, call DELETE /api/v1/suppressions/{email} (email:send)", strings.Join(barred, ", "))
 }
 
 // checkVerified restricts an account with an unverified e-mail address: it may send only to its own
@@ -238,7 +238,7 @@ func (s *SendingService) checkVerified(ctx context.Context, id account.ID, recip
 			return engine.BusyError(err)
 		}
 		if !ok {
-			return fault.New(fault.Refused, fmt.Sprintf("The sign-in address %s is not verified yet, so this account can send only to its own inboxes. Open the link in the message that was sent to it, or request a new one with POST /api/auth/verify-email", picture.profile.Email))
+			return fault.Refuse(fault.CodeAccountNotVerified, "The sign-in address %s is not verified yet, so this account can send only to its own inboxes. Open the link in the message that was sent to it, or request a new one with POST /api/auth/verify-email", picture.profile.Email)
 		}
 	}
 	return nil

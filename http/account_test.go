@@ -266,7 +266,7 @@ func TestAFullInbox(t *testing.T) {
 		body, part string
 	}{
 		{made.body, `"keep_newest":true,"full":false}`}, {other.body, `"keep_newest":true,"full":false}`},
-		{batch.body, `"keep_newest":false,"full":false}},{"status":422,"detail":"Invalid request: 'keep_newest' must be true or false"}]}`},
+		{batch.body, `"keep_newest":false,"full":false}},{"status":422,"detail":"Invalid request: 'keep_newest' must be true or false","code":"validation","field":"keep_newest"}]}`},
 	} {
 		if !strings.HasSuffix(want.body, want.part) {
 			t.Errorf("%s\nwant %s", want.body, want.part)

@@ -183,11 +183,11 @@ func (rt *routeSpec) checkKind(kind account.TokenKind) error {
 	case rt.acceptedCredentials&kindBits[kind] != 0:
 		return nil
 	case rt.acceptedCredentials == sessionTokens:
-		return fault.New(fault.Forbidden, "This call requires a session token. An API key cannot make it")
+		return &fault.Error{Kind: fault.Forbidden, Code: fault.CodeCredentialNotAccepted, Detail: "This call requires a session token. An API key cannot make it"}
 	case kind == account.KindInboxKey:
-		return fault.New(fault.Forbidden, "An inbox key cannot make this call. Use an account key or a session")
+		return &fault.Error{Kind: fault.Forbidden, Code: fault.CodeCredentialNotAccepted, Detail: "An inbox key cannot make this call. Use an account key or a session"}
 	}
-	return fault.New(fault.Forbidden, "An account key cannot make this call. Use a session or this inbox's own key")
+	return &fault.Error{Kind: fault.Forbidden, Code: fault.CodeCredentialNotAccepted, Detail: "An account key cannot make this call. Use a session or this inbox's own key"}
 }
 
 // ownsInbox reports whether the credential can access the inbox.

@@ -134,8 +134,11 @@ func (m *mirror) check(req *nethttp.Request, sent string, got reply) error {
 	}
 	route, params := m.route(method, req.URL.EscapedPath())
 	if route == nil {
-		if got.status < 400 && req.Method != nethttp.MethodOptions {
+		switch {
+		case got.status < 400 && req.Method != nethttp.MethodOptions:
 			return fmt.Errorf("%s %s answers %d and is not in the contract", req.Method, req.URL.Path, got.status)
+		case got.status >= 400 && req.Method != nethttp.MethodHead:
+			return m.checkError(got.body)
 		}
 		return nil
 	}
@@ -187,6 +190,18 @@ func (m *mirror) check(req *nethttp.Request, sent string, got reply) error {
 	m.held[same] = true
 	m.seen[fmt.Sprintf("%s %s %d", req.Method, route.Path, got.status)] = true
 	m.mu.Unlock()
+	return nil
+}
+
+// checkError compares the body of an error response with the contract, whatever the path.
+func (m *mirror) checkError(body string) error {
+	var members any
+	if err := json.Unmarshal([]byte(body), &members); err != nil {
+		return fmt.Errorf("%w in %s", err, body)
+	}
+	if err := m.doc.Components.Schemas["Error"].Value.VisitJSON(members, openapi3.EnableJSONSchema2020()); err != nil {
+		return fmt.Errorf("%w\nin %s", err, body)
+	}
 	return nil
 }
 
@@ -505,7 +520,7 @@ func TestTheDashboardIsServed(t *testing.T) {
 	}
 	w.expect(304, w.call(methodGet, asset, "", "", "If-None-Match", plain.header.Get("ETag")))
 	for _, path := range []string{"/assets/app.js", "/assets/", "/assets", "/index.html", "/assets/..%2fdashboard.go"} {
-		if r := w.expect(404, w.call(methodGet, path, "", "")); !strings.HasPrefix(r.body, `{"detail":`) {
+		if r := w.expect(404, w.call(methodGet, path, "", "")); !strings.Contains(r.body, `,"code":"unknown_path"}`) {
 			t.Errorf("%s answers %s", path, r.body)
 		}
 	}

@@ -116,7 +116,7 @@ func TestAClientHasAQuarterOfThePlaces(t *testing.T) {
 		t.Errorf("behind those who don't ask: %q", got)
 	}
 	got, err := io.ReadAll(silent)
-	if s := string(got); err != nil || !strings.HasPrefix(s, "HTTP/1.1 503 ") || !strings.HasSuffix(s, `try again soon"}`) || !strings.Contains(s, "X-Request-Id: ") {
+	if s := string(got); err != nil || !strings.HasPrefix(s, "HTTP/1.1 503 ") || !strings.HasSuffix(s, `try again soon","code":"unavailable"}`) || !strings.Contains(s, "X-Request-Id: ") {
 		t.Errorf("one that gave way: %v\n%s", err, got)
 	}
 }

@@ -55,6 +55,56 @@ func TestOperationsAreNamedAlike(t *testing.T) {
 	}
 }
 
+// TestErrorCodesAreAClosedList: package fault, the contract and docs/specification.md have the same
+// codes with the same meanings, and the service uses each of them.
+func TestErrorCodesAreAClosedList(t *testing.T) {
+	m, err := theMirror()
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared, err := os.ReadFile("../internal/base/fault/code.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	specification, err := os.ReadFile("../docs/specification.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var production strings.Builder
+	for _, pattern := range []string{"*.go", "*/*.go", "../actors/*.go", "../actors/*/*.go", "../internal/*/*/*.go"} {
+		files, _ := filepath.Glob(pattern)
+		for _, name := range files {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			production.Write(text)
+		}
+	}
+	schema := m.doc.Components.Schemas["ErrorCode"].Value
+	meanings, _ := schema.Extensions["x-enumDescriptions"].(map[string]any)
+	var codes []any
+	for _, c := range regexp.MustCompile(`(?m)^\t(Code\w+) +Code = "([a-z_]+)"$`).FindAllStringSubmatch(string(declared), -1) {
+		codes = append(codes, c[2])
+		if !regexp.MustCompile(`fault\.` + c[1] + `\b`).MatchString(production.String()) {
+			t.Errorf("no error has the code %s", c[2])
+		}
+		if row := fmt.Sprintf("\n| `%s` | %s |\n", c[2], meanings[c[2]]); !strings.Contains(string(specification), row) {
+			t.Errorf("docs/specification.md lacks this row: %s", row)
+		}
+	}
+	if !slices.Equal(codes, schema.Enum) || len(meanings) != len(codes) || len(codes) != strings.Count(string(declared), "Code = ") {
+		t.Errorf("the code has %v, the contract %v with the meanings of %d", codes, schema.Enum, len(meanings))
+	}
+	rows := regexp.MustCompile("(?s)\n\\| code \\| meaning \\|\n\\|---\\|---\\|\n(.*?)\n\n").FindStringSubmatch(string(specification))
+	if rows == nil || strings.Count(rows[1], "\n")+1 != len(codes) {
+		t.Errorf("docs/specification.md has other rows than %v", codes)
+	}
+}
+
 // TestQueryLimitsAreTheContracts: numbers and words within the contract's limits are accepted, all
 // others are refused.
 func TestQueryLimitsAreTheContracts(t *testing.T) {

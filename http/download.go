@@ -63,7 +63,7 @@ func (m *messageHandlers) sendAttachment(r *apiRequest) error {
 	case a == nil:
 		return missing
 	case a.Truncated:
-		return fault.New(fault.Refused, "Attachment was too large to store. Only its name, type and size were kept")
+		return fault.Refuse(fault.CodeAttachmentNotStored, "Attachment was too large to store. Only its name, type and size were kept")
 	}
 	if e.messageMeta.EncryptedState != nil {
 		return m.sealedFile(r, e.messageMeta, a, missing)

@@ -11,31 +11,11 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"inboxd/http/errorbody"
 	"inboxd/http/wire"
 	"inboxd/internal/base/fault"
 	"inboxd/internal/core/account"
-	"inboxd/internal/mail/sealed"
 )
-
-// faultStatuses is the only mapping from the kind of a fault to the status of a response
-// (specification, Errors).
-var faultStatuses = map[fault.ErrorKind]int{
-	fault.Internal:               fasthttp.StatusInternalServerError,
-	fault.Unauthenticated:        fasthttp.StatusUnauthorized,
-	fault.Forbidden:              fasthttp.StatusForbidden,
-	fault.NoInbox:                fasthttp.StatusForbidden,
-	fault.NotFound:               fasthttp.StatusNotFound,
-	fault.InvalidRequest:         fasthttp.StatusUnprocessableEntity,
-	fault.Refused:                fasthttp.StatusBadRequest,
-	fault.TooLarge:               fasthttp.StatusRequestEntityTooLarge,
-	fault.TooMany:                fasthttp.StatusTooManyRequests,
-	fault.InboxFull:              fasthttp.StatusBadRequest,
-	fault.StorageFull:            fasthttp.StatusInsufficientStorage,
-	fault.TemporarilyUnavailable: fasthttp.StatusServiceUnavailable,
-	fault.DataDamaged:            fasthttp.StatusInternalServerError,
-	fault.MovedAway:              fasthttp.StatusServiceUnavailable,
-	fault.UnsupportedContent:     fasthttp.StatusUnsupportedMediaType,
-}
 
 const (
 	detailInternal    = "Internal error. The operator can find it in the log by the request id in X-Request-Id"
@@ -45,16 +25,16 @@ const (
 )
 
 var (
-	errNoPath         error = fault.New(fault.NotFound, detailNoPath)
+	errNoPath         error = &fault.Error{Kind: fault.NotFound, Code: fault.CodeUnknownPath, Detail: detailNoPath}
 	errNoCredential   error = fault.New(fault.Unauthenticated, "A valid API key is required")
 	errNoSession      error = fault.New(fault.Unauthenticated, "A valid session token is required. Log in to get one")
-	errTwoCredentials error = fault.New(fault.Refused, "The request is ambiguous: it has two credentials. Send only one")
+	errTwoCredentials error = fault.Refuse(fault.CodeBadRequest, "The request is ambiguous: it has two credentials. Send only one")
 	errCrowded        error = fault.New(fault.TemporarilyUnavailable, detailUnavailable)
 	errBodyTooLarge   error = fault.New(fault.TooLarge, "The request body is too large")
 )
 
 func missingScope(need account.ScopeSet) error {
-	return fault.New(fault.Forbidden, "This API key is missing the required scope: "+need.String())
+	return &fault.Error{Kind: fault.Forbidden, Code: fault.CodeScopeMissing, Detail: "This API key is missing the required scope: " + need.String()}
 }
 
 // noInbox returns the same bytes for another account's inbox, a deleted inbox and one that never
@@ -68,18 +48,9 @@ func invalidFault(format string, args ...any) error {
 	return fault.New(fault.InvalidRequest, "Invalid request: "+fmt.Sprintf(format, args...))
 }
 
-// clientMessage returns the sentence of a fault for the client.
-func clientMessage(f *fault.Error) string {
-	if f.FieldName != "" {
-		return fmt.Sprintf("Invalid request: '%s' %s", f.FieldName, f.Detail)
-	}
-	return f.Detail
-}
-
 // failRequest responds with err.
 func (s *Server) failRequest(r *apiRequest, err error) {
-	status, detail := s.classifyError(r, err)
-	f := faultOf(err)
+	f := s.reportError(r, err)
 	switch f.Kind {
 	case fault.Unauthenticated:
 		r.httpCtx.Response.Header.Set("WWW-Authenticate", "Bearer")
@@ -88,28 +59,32 @@ func (s *Server) failRequest(r *apiRequest, err error) {
 	case fault.UnsupportedContent: // only for content codings, RFC 9110 section 15.5.16
 		r.httpCtx.Response.Header.SetCanonical(headerAcceptEncoding, codingIdentity)
 	}
-	writeDetail(r.httpCtx, status, detail)
+	writeJSON(r.httpCtx, errorbody.Status(f), errorbody.Of(f))
 }
 
-// classifyError returns the status and the sentence for err. Errors of the service are logged here, and
-// only here. The log line contains nothing of the request except the route.
-func (s *Server) classifyError(r *apiRequest, err error) (status int, detail string) {
+// reportError returns err as the client may see it. Errors of the service are logged here, and only
+// here. The log line contains nothing of the request except the route.
+func (s *Server) reportError(r *apiRequest, err error) *fault.Error {
 	f := faultOf(err)
-	status, detail = faultStatuses[f.Kind], sealed.RedactKeys(clientMessage(f))
 	switch f.Kind {
 	case fault.Internal:
-		detail = detailInternal
 		s.opts.Logger.Error("http: request failed", "request", wire.RequestID(r.httpCtx), "route", r.route.routeName(), "err", err)
+		return fault.New(fault.Internal, detailInternal)
 	case fault.TemporarilyUnavailable, fault.StorageFull:
 		if f.Err != nil { // without a cause it is overload, and a log line per request would add to it
 			s.opts.Logger.Warn("http: request deferred", "request", wire.RequestID(r.httpCtx), "route", r.route.routeName(), "err", err)
 		}
 	case fault.NoInbox:
 		if r.inboxAddress != "" {
-			detail = sealed.RedactKeys(noInbox(r.inboxAddress).Detail) // deleted after admission
+			return noInbox(r.inboxAddress) // deleted after admission
 		}
 	}
-	return status, detail
+	return f
+}
+
+// writeRefusal responds with an error that no fault causes.
+func writeRefusal(c *fasthttp.RequestCtx, status int, detail string) {
+	writeJSON(c, status, errorbody.OfStatus(status, detail))
 }
 
 // faultOf returns the fault in err. A context that ended means that the work took too long, and
@@ -137,15 +112,15 @@ func retryAfter(d time.Duration) string {
 func (s *Server) recoverPanic(c *fasthttp.RequestCtx) {
 	if p := recover(); p != nil {
 		s.opts.Logger.Error("http: a handler panicked", "request", wire.RequestID(c), "err", fault.DescribePanic(p), "stack", string(debug.Stack()))
-		writeDetail(c, fasthttp.StatusInternalServerError, detailInternal)
+		writeRefusal(c, fasthttp.StatusInternalServerError, detailInternal)
 	}
 }
 
 func (s *Server) notFound(c *fasthttp.RequestCtx) {
-	writeDetail(c, fasthttp.StatusNotFound, detailNoPath)
+	writeRefusal(c, fasthttp.StatusNotFound, detailNoPath)
 }
 
 // methodNotAllowed responds 405. The router has already set Allow.
 func (s *Server) methodNotAllowed(c *fasthttp.RequestCtx) {
-	writeDetail(c, fasthttp.StatusMethodNotAllowed, sealed.RedactKeys(fmt.Sprintf("This path does not support %s. The Allow header lists the supported methods", c.Method())))
+	writeRefusal(c, fasthttp.StatusMethodNotAllowed, fmt.Sprintf("This path does not support %s. The Allow header lists the supported methods", c.Method()))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/valyala/fasthttp"
 
+	"inboxd/http/errorbody"
 	"inboxd/internal/base/fault"
 	"inboxd/internal/core/idempotency"
 	"inboxd/internal/core/inbox"
@@ -338,7 +339,7 @@ func (r *apiRequest) appendResult(b []byte, c *batchCreation) []byte {
 	if c.err == nil {
 		return append(append(append(b, `{"status":201,"inbox":`...), c.responseBody...), '}')
 	}
-	status, detail := r.server.classifyError(r, c.err)
-	b = strconv.AppendInt(append(b, `{"status":`...), int64(status), 10)
-	return append(appendString(append(b, `,"detail":`...), detail), '}')
+	f := r.server.reportError(r, c.err)
+	b = strconv.AppendInt(append(b, `{"status":`...), int64(errorbody.Status(f)), 10)
+	return append(errorbody.Append(append(b, ','), f), '}')
 }

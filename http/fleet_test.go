@@ -19,19 +19,25 @@ import (
 
 const batchPath, allPath = "/api/v1/inboxes/batch", "/api/v1/messages"
 
-// results returns the results of a batch, as "201 address" or "400 detail".
+// results returns the results of a batch, as "201 address" or "400 code field detail".
 func (r reply) results(t testing.TB) (out []string) {
 	t.Helper()
 	var got struct {
 		Results []struct {
 			Status int
 			Inbox  struct{ Address string }
+			Code   string
+			Field  string
 			Detail string
 		}
 	}
 	r.into(t, &got)
 	for _, one := range got.Results {
-		out = append(out, fmt.Sprint(one.Status, " ", one.Inbox.Address, one.Detail))
+		if text := fmt.Sprint(one.Status, " ", one.Inbox.Address); one.Detail == "" {
+			out = append(out, text)
+		} else {
+			out = append(out, text+strings.Join([]string{one.Code, one.Field, one.Detail}, " "))
+		}
 	}
 	return out
 }
@@ -45,8 +51,9 @@ func TestABatchGivesEachItsOwnResult(t *testing.T) {
 	body := `{"inboxes":[{"prefix":"a"},{"prefix":"A b"},{"nope":1},{"prefix":"a"},{"retention_hours":0},7,{"prefix":"b"},{"prefix":"c"},{"prefix":"d"}]}`
 	got := w.expect(200, w.call(methodPost, batchPath, key, body)).results(t)
 	for i, want := range []string{
-		"201 a@", "422 ", "422 Invalid request: 'nope' is not a field", "400 The address a@", "422 Invalid request: 'retention_hours' is 0", "422 Invalid request: the body must be a JSON object",
-		"201 b@", "201 c@", "400 Free plan allows at most 3 agent inboxes",
+		"201 a@", "422 validation prefix ", "422 validation nope Invalid request: 'nope' is not a field", "400 address_taken prefix The address a@",
+		"422 validation retention_hours Invalid request: 'retention_hours' is 0", "422 validation  Invalid request: the body must be a JSON object",
+		"201 b@", "201 c@", "400 plan_limit  Free plan allows at most 3 agent inboxes",
 	} {
 		if len(got) != 9 || !strings.HasPrefix(got[i], want) {
 			t.Fatalf("entry %d of %v, want %s", i, got, want)

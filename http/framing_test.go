@@ -87,7 +87,7 @@ func TestAmbiguousFramingIsRefused(t *testing.T) {
 		if !strings.HasPrefix(got, "HTTP/1.1 400 ") || strings.Count(got, "HTTP/1.1 ") != 1 {
 			t.Errorf("%s: answer is not one 400:\n%s", name, got)
 		}
-		if !strings.Contains(got, `{"detail":"`) || !strings.Contains(got, "X-Request-Id: ") || !strings.Contains(got, "Connection: close") {
+		if !strings.Contains(got, `{"detail":"`) || !strings.Contains(got, `,"code":"bad_request"}`) || !strings.Contains(got, "X-Request-Id: ") || !strings.Contains(got, "Connection: close") {
 			t.Errorf("%s: answer lacks detail, request id or close:\n%s", name, got)
 		}
 		if w.inboxes.ResidentView([]byte("canary@inbox.test")) != nil {
@@ -176,7 +176,7 @@ func TestTooLarge(t *testing.T) {
 		t.Errorf("chunked: %s", got)
 	}
 	got = w.raw("GET /healthz HTTP/1.1\r\nHost: x\r\nX-Note: " + strings.Repeat("n", 8<<10) + "\r\n\r\n")
-	if !strings.HasPrefix(got, "HTTP/1.1 431 ") || !strings.Contains(got, "detail") {
+	if !strings.HasPrefix(got, "HTTP/1.1 431 ") || !strings.Contains(got, `,"code":"too_large"}`) {
 		t.Errorf("header: %s", got)
 	}
 	w.signUp(alice)

@@ -360,7 +360,7 @@ func (m *messageHandlers) markRead(r *apiRequest) error {
 	}
 	read, claim := r.bodyValues.flagOr("read", true), r.bodyValues.flagOr("claim", false)
 	if claim && !read {
-		return invalidFault("'claim' cannot be combined with 'read': false")
+		return fault.InvalidField("claim", "cannot be combined with 'read': false")
 	}
 	outcome, err := m.messageReader.Do(r.ctx, r.inboxAddress, inbox.MarkRead{ID: e.messageMeta.ID, Read: read})
 	if claim {

@@ -457,7 +457,7 @@ func TestClaim(t *testing.T) {
 	}{
 		{`{"claim":true}`, `{"ok":true,"claimed":true}`, 200},
 		{`{"claim":true,"read":true}`, `{"ok":true,"claimed":false}`, 200},
-		{`{"claim":true,"read":false}`, `{"detail":"Invalid request: 'claim' cannot be combined with 'read': false"}`, 422},
+		{`{"claim":true,"read":false}`, `{"detail":"Invalid request: 'claim' cannot be combined with 'read': false","code":"validation","field":"claim"}`, 422},
 		{`{"read":false}`, `{"ok":true}`, 200},
 		{`{"claim":true}`, `{"ok":true,"claimed":true}`, 200},
 	} {

@@ -20,8 +20,8 @@ func TestIdempotencyKeyOfASend(t *testing.T) {
 		{letter, "order-1", 202, `{"ok":true,"queued":true,"message_id":1}`},
 		{letter, "order-1", 202, `{"ok":true,"queued":true,"message_id":1}`},
 		{letter, "order-2", 202, `{"ok":true,"queued":true,"message_id":2}`},
-		{`{"to":"eve@far.test"}`, "order-1", 422, `{"detail":"Invalid request: 'Idempotency-Key' was already used with another request. Use a new key"}`},
-		{letter, "a b", 422, `{"detail":"Invalid request: 'Idempotency-Key' must be 1 to 255 visible ASCII characters"}`},
+		{`{"to":"eve@far.test"}`, "order-1", 422, `{"detail":"Invalid request: 'Idempotency-Key' was already used with another request. Use a new key","code":"idempotency_key_reused","field":"Idempotency-Key"}`},
+		{letter, "a b", 422, `{"detail":"Invalid request: 'Idempotency-Key' must be 1 to 255 visible ASCII characters","code":"validation","field":"Idempotency-Key"}`},
 	} {
 		if r := w.call(methodPost, path, key, c.body, "Idempotency-Key", c.name); r.status != c.status || r.body != c.answer {
 			t.Errorf("%s %s: %d %s", c.name, c.body, r.status, r.body)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"inboxd/http/errorbody"
 	"inboxd/internal/base/fault"
 	"inboxd/internal/core/account"
 	"inboxd/internal/core/inbox"
@@ -100,7 +101,8 @@ func TestFaultsBecomeStatuses(t *testing.T) {
 	w.signUp(alice)
 	address := w.newInbox(alice, "own")
 	key := w.key(alice, account.ScopeFull)
-	for kind, status := range faultStatuses {
+	for kind := fault.Internal; kind <= fault.UnsupportedContent; kind++ {
+		status := errorbody.Status(fault.New(kind, ""))
 		cause := errors.New("secret cause")
 		w.inboxes.breakWith(&fault.Error{Kind: kind, Detail: "A sentence", RetryAfter: 90 * time.Second, Err: cause})
 		r := w.call(methodGet, "/api/v1/inboxes/"+address+"/messages", key, "")

@@ -19,7 +19,7 @@ func TestBadEscapesAreNoAddress(t *testing.T) {
 	w, _, key, _ := lone(t)
 	for _, address := range []string{"own%", "own%4", "own%zz@inbox.test", "%", "own@inbox.test%", "own\xff@inbox.test", "own\x80"} {
 		got := w.raw("GET /api/v1/inboxes/" + address + "/latest HTTP/1.1\r\nHost: x\r\nX-API-Key: " + key + "\r\n\r\n")
-		if !strings.HasPrefix(got, "HTTP/1.1 403 ") || !strings.Contains(got, `{"detail":"No inbox `) {
+		if !strings.HasPrefix(got, "HTTP/1.1 403 ") || !strings.Contains(got, `{"detail":"No inbox `) || !strings.Contains(got, `,"code":"no_inbox"}`) {
 			t.Errorf("%q: %s", address, got)
 		}
 	}

@@ -167,12 +167,6 @@ func (r *apiRequest) releaseTurn() {
 	}
 }
 
-// writeDetail responds with the common form of every error.
-func writeDetail(c *fasthttp.RequestCtx, status int, detail string) {
-	body := append(make([]byte, 0, len(detail)+16), `{"detail":`...)
-	writeJSON(c, status, append(appendString(body, detail), '}'))
-}
-
 // appendString appends s as a JSON string. Invalid UTF-8 becomes U+FFFD.
 func appendString(dst []byte, s string) []byte {
 	dst, _ = jsontext.AppendQuote(dst, s)

@@ -137,7 +137,7 @@ func New(opts Options, ports Ports) *Server {
 	s.feedHandlers = newFeeds(ports, &s.opts, &s.fetchCounts)
 	s.wire = wire.New(wire.Options{
 		MaxConns: opts.MaxConns, IsSharedAddress: s.admission.isTrustedProxy, MaxBody: opts.MaxBodyBytes, BodyAllowance: s.bodyAllowance, LeaveBody: s.leaveBody,
-		RequestHandler: s.handleRequest, RefuseRequest: writeDetail, AllowPoll: s.admission.admitPoll, PartitionOwner: opts.PartitionOwner,
+		RequestHandler: s.handleRequest, RefuseRequest: writeRefusal, AllowPoll: s.admission.admitPoll, PartitionOwner: opts.PartitionOwner,
 		AllowedOrigins: opts.AllowedOrigins, HTTPSOnly: strings.HasPrefix(opts.BaseURL, "https://"), LogAccess: opts.LogAccess, Logger: opts.Logger, Now: clock,
 	})
 	s.routes = s.routeTable(ports)

@@ -126,10 +126,14 @@ func (s bodyShape) unknownMember(name string) error {
 	for i, f := range s {
 		known[i] = f.displayName()
 	}
-	if len(known) == 0 {
-		return invalidFault("'%s' is not a field of this request, which has no fields", name)
+	text := "is not a field of this request, which has no fields"
+	if len(known) > 0 {
+		text = "is not a field of this request. Its fields are: " + strings.Join(known, ", ")
 	}
-	return invalidFault("'%s' is not a field of this request. Its fields are: %s", name, strings.Join(known, ", "))
+	if name == "" {
+		return invalidFault("'' %s", text)
+	}
+	return fault.InvalidField(name, "%s", text)
 }
 
 func printableRune(r rune) rune {

@@ -81,10 +81,10 @@ func TestSentencesOfRefusedBodies(t *testing.T) {
 				t.Errorf("%s takes %s as %v", rt.routeName(), body, v)
 				return
 			}
-			if !fault.Is(err, fault.InvalidRequest) || !strings.HasPrefix(clientMessage(err.(*fault.Error)), "Invalid request: ") {
+			if !fault.Is(err, fault.InvalidRequest) || !strings.HasPrefix(err.(*fault.Error).Sentence(), "Invalid request: ") {
 				t.Errorf("%s: %v", body, err)
 			}
-			fmt.Fprintf(&out, "  %-50s %s\n", strconv.QuoteToASCII(shorten(body)), clientMessage(err.(*fault.Error)))
+			fmt.Fprintf(&out, "  %-50s %s\n", strconv.QuoteToASCII(shorten(body)), err.(*fault.Error).Sentence())
 		}
 		for j := range rt.bodyShape {
 			f := &rt.bodyShape[j]
@@ -136,7 +136,7 @@ func TestSpecifiedSentences(t *testing.T) {
 		`{"label":"` + strings.Repeat("é", 101) + `"}`: "Invalid request: 'label' is too long (101 characters). The limit is 100 characters",
 		`{"retention_hours":0}`:                        "Invalid request: 'retention_hours' is 0; it must be at least 1",
 	} {
-		if _, err := decodeBody([]byte(body), orderShape); err == nil || clientMessage(err.(*fault.Error)) != want {
+		if _, err := decodeBody([]byte(body), orderShape); err == nil || err.(*fault.Error).Sentence() != want {
 			t.Errorf("%.40s: %v", body, err)
 		}
 	}
@@ -193,7 +193,7 @@ func FuzzStrictJSON(f *testing.F) {
 		for _, s := range shapes {
 			v, err := decodeBody(body, s)
 			if err != nil {
-				if detail := clientMessage(err.(*fault.Error)); !fault.Is(err, fault.InvalidRequest) || !strings.HasPrefix(detail, "Invalid request: ") || !utf8.ValidString(detail) {
+				if detail := err.(*fault.Error).Sentence(); !fault.Is(err, fault.InvalidRequest) || !strings.HasPrefix(detail, "Invalid request: ") || !utf8.ValidString(detail) {
 					t.Fatalf("%q: %v", body, err)
 				}
 				continue

@@ -55,11 +55,11 @@ func (r *DeliveryRecords) redeliver(id account.ID, delivery int64) error {
 	case hook == nil && d.LastAttempt.Error == webhook.InboxGone:
 		return fault.New(fault.NotFound, "The inbox of this delivery was deleted")
 	case tried:
-		return fault.New(fault.Refused, fmt.Sprintf("Delivery %d is still in progress. Wait until it has succeeded or failed", delivery))
+		return fault.Refuse(fault.CodeConflict, "Delivery %d is still in progress. Wait until it has succeeded or failed", delivery)
 	case hook == nil:
 		return fault.New(fault.Refused, "The webhook of this delivery was deleted")
 	case d.AttemptsExhausted(r.s.RetrySchedule):
-		return fault.New(fault.Refused, fmt.Sprintf("Delivery %d was already attempted %d times, which is the maximum", delivery, d.AttemptCount))
+		return fault.Refuse(fault.CodeLimitReached, "Delivery %d was already attempted %d times, which is the maximum", delivery, d.AttemptCount)
 	}
 	r.s.forgetContent(d)
 	d.RestartSchedule(r.s.Now().UTC().Truncate(time.Millisecond))

@@ -328,7 +328,7 @@ func TestCreationsAreRepeatedAcrossKills(t *testing.T) {
 	if list := u.do(t, 200, "GET", "/inboxes?limit=1000", nil)["inboxes"].([]any); len(list) != kills*names {
 		t.Errorf("%d inboxes for %d names", len(list), kills*names)
 	}
-	if status, answer, _ := u.named("r0-0", `{"prefix":"x"}`); status != 422 || answer != `{"detail":"Invalid request: 'Idempotency-Key' was already used with another request. Use a new key"}` {
+	if status, answer, _ := u.named("r0-0", `{"prefix":"x"}`); status != 422 || answer != `{"detail":"Invalid request: 'Idempotency-Key' was already used with another request. Use a new key","code":"idempotency_key_reused","field":"Idempotency-Key"}` {
 		t.Errorf("another body: %d %s", status, answer)
 	}
 }

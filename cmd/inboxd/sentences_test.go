@@ -26,33 +26,34 @@ func TestSpecifiedSentences(t *testing.T) {
 		method, path, key string
 		body              any
 		status            int
+		code, field       string
 		detail            string
 	}{
-		{"POST", agent, u.key, nil, 400, "Free plan allows at most 3 agent inboxes. Delete an inbox or upgrade the plan. The operator of this server can raise it: inboxd admin account set-plan EMAIL paid"},
-		{"GET", agent, "", nil, 401, "A valid API key is required"},
-		{"GET", agent, "svc_live_unknown", nil, 401, "A valid API key is required"},
-		{"GET", agent + "/nobody@inbox.localhost/latest", u.key, nil, 403, "No inbox nobody@inbox.localhost for this API key"},
-		{"GET", agent + "/second@inbox.localhost/latest", inboxKey, nil, 403, "No inbox second@inbox.localhost for this API key"},
-		{"POST", agent, read, nil, 403, "This API key is missing the required scope: inbox:manage"},
-		{"DELETE", agent + "/" + own + "/messages/1", read, nil, 403, "This API key is missing the required scope: message:write"},
-		{"GET", "/api/inboxes/" + own + "/emails", u.key, nil, 403, "An account key cannot make this call. Use a session or this inbox's own key"},
-		{"GET", agent + "/" + own + "/messages/77", u.key, nil, 404, "Message 77 not found in inbox " + own},
-		{"POST", agent, u.key, map[string]any{"public_key": "age1"}, 422, "Invalid request: 'public_key' is not a field of this request. Its fields are: prefix, subdomain, domain, label, retention_hours, keep_newest"},
-		{"POST", agent, u.key, map[string]any{"label": strings.Repeat("é", 101)}, 422, "Invalid request: 'label' is too long (101 characters). The limit is 100 characters"},
-		{"POST", agent, u.key, map[string]any{"retention_hours": 0}, 422, "Invalid request: 'retention_hours' is 0; it must be at least 1"},
-		{"PATCH", agent + "/" + own, u.key, map[string]any{"label": "a\nb"}, 422, "Invalid request: 'label' contains a line break, which is not allowed in a header field"},
-		{"GET", agent + "/" + own + "/calendar/events/7", u.key, nil, 404, "Meeting 7 not found in inbox " + own},
-		{"POST", agent + "/" + own + "/calendar/events", u.key, meetingWith("2027-03-01T15:00", map[string]any{"email": "ann@far.test"}), 422, "Invalid request: 'start' has no UTC offset, so 'timezone' is required"},
-		{"POST", agent + "/" + own + "/calendar/events", u.key, meetingWith("2027-03-01T15:00:00Z", map[string]any{"email": "ann@far.test", "name": "A\nB"}), 422, "Invalid request: 'attendees[0].name' contains a line break, which is not allowed in a header field"},
-		{"POST", agent + "/" + own + "/calendar/events", u.key, meetingWith("2027-03-01T15:00:00Z", own), 422, "Invalid request: 'attendees' must name at least one guest other than this inbox"},
-		{"POST", agent + "/" + own + "/calendar/events/1/rsvp", u.key, map[string]any{"response": "accepted"}, 400, "Meeting 1 is organized by this inbox: change or cancel it instead of answering it"},
-		{"PUT", agent + "/" + own + "/calendar/owner", inboxKey, map[string]any{"enabled": true}, 403, "An inbox key cannot make this call. Use an account key or a session"},
-		{"GET", "/calendar/feeds/AAAA.ics", "", nil, 404, "This calendar link is invalid or was turned off. Ask the calendar's owner for the current link"},
-		{"PATCH", agent + "/" + own, u.key, map[string]any{"label": "a\x00b"}, 422, "Invalid request: 'label' contains a NUL character, which cannot be stored"},
+		{"POST", agent, u.key, nil, 400, "plan_limit", "", "Free plan allows at most 3 agent inboxes. Delete an inbox or upgrade the plan. The operator of this server can raise it: inboxd admin account set-plan EMAIL paid"},
+		{"GET", agent, "", nil, 401, "unauthorized", "", "A valid API key is required"},
+		{"GET", agent, "svc_live_unknown", nil, 401, "unauthorized", "", "A valid API key is required"},
+		{"GET", agent + "/nobody@inbox.localhost/latest", u.key, nil, 403, "no_inbox", "", "No inbox nobody@inbox.localhost for this API key"},
+		{"GET", agent + "/second@inbox.localhost/latest", inboxKey, nil, 403, "no_inbox", "", "No inbox second@inbox.localhost for this API key"},
+		{"POST", agent, read, nil, 403, "scope_missing", "", "This API key is missing the required scope: inbox:manage"},
+		{"DELETE", agent + "/" + own + "/messages/1", read, nil, 403, "scope_missing", "", "This API key is missing the required scope: message:write"},
+		{"GET", "/api/inboxes/" + own + "/emails", u.key, nil, 403, "credential_not_accepted", "", "An account key cannot make this call. Use a session or this inbox's own key"},
+		{"GET", agent + "/" + own + "/messages/77", u.key, nil, 404, "not_found", "", "Message 77 not found in inbox " + own},
+		{"POST", agent, u.key, map[string]any{"public_key": "age1"}, 422, "validation", "public_key", "Invalid request: 'public_key' is not a field of this request. Its fields are: prefix, subdomain, domain, label, retention_hours, keep_newest"},
+		{"POST", agent, u.key, map[string]any{"label": strings.Repeat("é", 101)}, 422, "validation", "label", "Invalid request: 'label' is too long (101 characters). The limit is 100 characters"},
+		{"POST", agent, u.key, map[string]any{"retention_hours": 0}, 422, "validation", "retention_hours", "Invalid request: 'retention_hours' is 0; it must be at least 1"},
+		{"PATCH", agent + "/" + own, u.key, map[string]any{"label": "a\nb"}, 422, "validation", "label", "Invalid request: 'label' contains a line break, which is not allowed in a header field"},
+		{"GET", agent + "/" + own + "/calendar/events/7", u.key, nil, 404, "not_found", "", "Meeting 7 not found in inbox " + own},
+		{"POST", agent + "/" + own + "/calendar/events", u.key, meetingWith("2027-03-01T15:00", map[string]any{"email": "ann@far.test"}), 422, "validation", "start", "Invalid request: 'start' has no UTC offset, so 'timezone' is required"},
+		{"POST", agent + "/" + own + "/calendar/events", u.key, meetingWith("2027-03-01T15:00:00Z", map[string]any{"email": "ann@far.test", "name": "A\nB"}), 422, "validation", "attendees[0].name", "Invalid request: 'attendees[0].name' contains a line break, which is not allowed in a header field"},
+		{"POST", agent + "/" + own + "/calendar/events", u.key, meetingWith("2027-03-01T15:00:00Z", own), 422, "validation", "attendees", "Invalid request: 'attendees' must name at least one guest other than this inbox"},
+		{"POST", agent + "/" + own + "/calendar/events/1/rsvp", u.key, map[string]any{"response": "accepted"}, 400, "refused", "", "Meeting 1 is organized by this inbox: change or cancel it instead of answering it"},
+		{"PUT", agent + "/" + own + "/calendar/owner", inboxKey, map[string]any{"enabled": true}, 403, "credential_not_accepted", "", "An inbox key cannot make this call. Use an account key or a session"},
+		{"GET", "/calendar/feeds/AAAA.ics", "", nil, 404, "not_found", "", "This calendar link is invalid or was turned off. Ask the calendar's owner for the current link"},
+		{"PATCH", agent + "/" + own, u.key, map[string]any{"label": "a\x00b"}, 422, "validation", "label", "Invalid request: 'label' contains a NUL character, which cannot be stored"},
 	} {
 		a, err := s.call(c.method, c.path, map[string]string{"X-API-Key": c.key}, c.body)
-		if err != nil || a.status != c.status || a.body["detail"] != c.detail {
-			t.Errorf("%s %s: %d %v %v, want %d %q", c.method, c.path, a.status, a.body, err, c.status, c.detail)
+		if err != nil || a.status != c.status || a.body["detail"] != c.detail || a.body["code"] != c.code || c.field != "" && a.body["field"] != c.field || c.field == "" && a.body["field"] != nil {
+			t.Errorf("%s %s: %d %v %v, want %d %s %q %q", c.method, c.path, a.status, a.body, err, c.status, c.code, c.field, c.detail)
 		}
 	}
 }

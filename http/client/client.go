@@ -75,6 +75,8 @@ func (c *Client) With(credential string) *Client {
 type Error struct {
 	Status     int           // HTTP status
 	Detail     string        // one sentence for a person
+	Code       string        // what went wrong, for a program: one of ErrorCode of the contract
+	Field      string        // member of the body, query parameter or header field that caused it, or empty
 	RetryAfter time.Duration // of 429 and 503; zero: not given
 	RequestID  string        // identifies the call in the server's log
 	Foreign    bool          // the response is not from the service; Detail quotes it
@@ -201,9 +203,9 @@ func refusedError(resp *http.Response) error {
 	if err != nil {
 		return err
 	}
-	var said struct{ Detail string }
+	var said struct{ Detail, Code, Field string }
 	if json.Unmarshal(b, &said) == nil && said.Detail != "" {
-		e.Detail = said.Detail
+		e.Detail, e.Code, e.Field = said.Detail, said.Code, said.Field
 	} else {
 		e.Detail, e.Foreign = fmt.Sprintf("%s: %.200q", resp.Status, b), true // such as a proxy's page
 	}

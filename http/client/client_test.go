@@ -31,10 +31,10 @@ func scripted(t *testing.T, status int, header map[string]string, body string) (
 }
 
 func TestRefusalsAreTyped(t *testing.T) {
-	c, _ := scripted(t, 429, map[string]string{"Retry-After": "7", "X-Request-Id": "r1"}, `{"detail":"Too many tries"}`)
+	c, _ := scripted(t, 429, map[string]string{"Retry-After": "7", "X-Request-Id": "r1"}, `{"detail":"Too many tries","code":"rate_limited","field":"email"}`)
 	_, err := c.Inbox(t.Context(), "a@b.test")
 	var e *Error
-	if !errors.As(err, &e) || *e != (Error{Status: 429, Detail: "Too many tries", RetryAfter: 7 * time.Second, RequestID: "r1"}) || err.Error() != "Too many tries (HTTP 429, request r1)" {
+	if !errors.As(err, &e) || *e != (Error{Status: 429, Detail: "Too many tries", Code: "rate_limited", Field: "email", RetryAfter: 7 * time.Second, RequestID: "r1"}) || err.Error() != "Too many tries (HTTP 429, request r1)" {
 		t.Errorf("%#v", err)
 	}
 	if StatusOf(err) != 429 || StatusOf(io.EOF) != 0 {

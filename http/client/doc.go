@@ -1,6 +1,7 @@
 // Package client calls the inbox service over HTTP: accounts and keys, inboxes, messages, events,
-// webhooks, own domains. It knows the public contract (/openapi.json), but not the server behind it. Every call takes
-// a context. Every refusal is an *Error that holds the server's own sentence.
+// webhooks, own domains. It knows the public contract (/openapi.json), but not the server behind it.
+// Every call takes a context. Every refusal is an *Error that holds the server's own sentence, and a
+// code on which to branch.
 //
 // Five lines to the first code, without checks of err:
 //

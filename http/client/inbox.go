@@ -62,7 +62,9 @@ func (c *Client) CreateInbox(ctx context.Context, order InboxOrder) (Inbox, erro
 type Creation struct {
 	Status int    `json:"status"` // 201, or that of the error
 	Inbox  Inbox  `json:"inbox"`  // only if Status is 201
-	Detail string `json:"detail"` // of an error
+	Detail string `json:"detail"` // of an error, as are Code and Field
+	Code   string `json:"code"`
+	Field  string `json:"field"`
 }
 
 // CreateInboxes creates up to 1,000 inboxes in one call. The results are in the order of orders.

@@ -161,6 +161,7 @@ type schemaDoc struct {
 	Type        jsontext.Value
 	Description string
 	Enum        []any
+	EnumMeaning orderedObject[string] `json:"x-enumDescriptions"`
 	Default     jsontext.Value
 	Minimum     *float64
 	Maximum     *float64

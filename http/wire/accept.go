@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"inboxd/internal/base/fault"
 )
 
 // connListener wraps Accept. It survives a shortage of file descriptors, which would end fasthttp's
@@ -78,7 +80,7 @@ func (l *connListener) admitConn(nc net.Conn) *deadlineConn {
 
 const (
 	crowdedDetail = "Too many connections are open, try again soon"
-	crowdedBody   = `{"detail":"` + crowdedDetail + `"}`
+	crowdedBody   = `{"detail":"` + crowdedDetail + `","code":"` + string(fault.CodeUnavailable) + `"}`
 )
 
 // refuseConn responds without reading, if that cannot delay Accept. The response fits any socket

@@ -107,6 +107,7 @@ var homes = map[string]home{
 	}},
 	"github.com/go-json-experiment/json": {place: "http", also: map[string]string{
 		"http/contract":         "the page keeps the order of the document's members",
+		"http/errorbody":        "sentences become JSON strings as in all responses",
 		"internal/core/webhook": "bodies of events, the same bytes as on the API",
 	}},
 	"github.com/JohannesKaufmann/html-to-markdown/v2": {place: "http/contract"},

@@ -116,7 +116,7 @@ def test_refusals_and_redirects_end_a_call() -> None:
     def answer(request: Any, n: int) -> None:
         asked.append(n)
         if n == 1:
-            say(request, 403, '{"detail":"No"}', X_Request_Id="r1")
+            say(request, 403, '{"detail":"No","code":"forbidden","field":"to"}', X_Request_Id="r1")
         else:
             say(request, 302, "", Location="http://127.0.0.1:1/")
 
@@ -124,6 +124,7 @@ def test_refusals_and_redirects_end_a_call() -> None:
         with pytest.raises(ApiError) as refused:
             c.inboxes.create()
         assert (refused.value.status, refused.value.detail, refused.value.request_id) == (403, "No", "r1")
+        assert (refused.value.code, refused.value.field) == ("forbidden", "to")
         with pytest.raises(UnexpectedAnswer, match="HTTP 302"):
             c.inbox("a@b.test").get()
     assert asked == [1, 2]

@@ -68,7 +68,7 @@ def test_lists_page_by_themselves(inboxd: Inboxd, inbox: Inbox) -> None:
     assert sum(m.get("inbox") == inbox.address for m in inboxd.messages(limit=2, subject="s")) == 5
     prefix = f"py{os.getpid()}"
     made = inboxd.inboxes.create_many([{"prefix": prefix + "a"}, {"prefix": prefix + "b"}, {"prefix": "-bad-."}])
-    assert isinstance(made[2], ApiError) and made[2].status == 422
+    assert isinstance(made[2], ApiError) and (made[2].status, made[2].code, made[2].field) == (422, "validation", "prefix")
     assert len(list(inboxd.inboxes.list(prefix=prefix, limit=1))) == 2
     for one in made[:2]:
         assert isinstance(one, Inbox)
@@ -155,6 +155,7 @@ def test_a_refusal_tells_status_sentence_and_request() -> None:
     with Inboxd(api_key="svc_live_wrong") as client, pytest.raises(ApiError) as refused:
         client.inboxes.create()
     assert refused.value.status == 401 and refused.value.detail == "A valid API key is required"
+    assert (refused.value.code, refused.value.field) == ("unauthorized", None)
     assert refused.value.request_id in str(refused.value)
 
 

@@ -21,9 +21,9 @@ export class Inboxes {
 
   /** Creates up to 1,000 inboxes in one call. The results are in the order of `orders`. Needs an account key with inbox:manage. */
   async createMany(orders: InboxOrder[], options: OnceOptions = {}): Promise<BatchResult[]> {
-    type Result = { status: number; inbox?: CreatedInbox; detail?: string };
+    type Result = { status: number; inbox?: CreatedInbox; detail?: string; code?: string; field?: string };
     const results = await this.#transport.member<Result[]>({ method: "POST", path: "/api/v1/inboxes/batch", body: { inboxes: orders }, headers: once(options.idempotencyKey), member: "results" }, options);
-    return results.map((r) => (r.inbox ? { status: r.status, inbox: new Inbox(this.#transport, r.inbox.address, r.inbox, true) } : { status: r.status, detail: r.detail ?? "" }));
+    return results.map((r) => (r.inbox ? { status: r.status, inbox: new Inbox(this.#transport, r.inbox.address, r.inbox, true) } : { status: r.status, detail: r.detail ?? "", code: r.code ?? "", field: r.field }));
   }
 
   /** Iterates over the inboxes. Needs inbox:read; an inbox key can access only one. */

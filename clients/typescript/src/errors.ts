@@ -1,4 +1,4 @@
-import type { ArrivedMessage } from "./types.js";
+import type { ArrivedMessage, ErrorCode } from "./types.js";
 
 /** The base class of all errors of this package. */
 export class InboxdError extends Error {
@@ -8,7 +8,7 @@ export class InboxdError extends Error {
   }
 }
 
-/** The service refused the call. `detail` is its own explanation. */
+/** The service refused the call. `detail` is its own explanation, and `code` is for programs. */
 export class ApiError extends InboxdError {
   constructor(
     /** HTTP status: 400, 401, 403, 404, 413, 422, 429, 500, 503. */
@@ -18,6 +18,10 @@ export class ApiError extends InboxdError {
     readonly requestId: string,
     /** Seconds that the service asks to wait (429 and 503); undefined: not given. */
     readonly retryAfter?: number,
+    /** What went wrong, such as `plan_limit`. A later version of the service may add codes. */
+    readonly code: ErrorCode | (string & {}) = "",
+    /** The member of the body, query parameter or header field that caused the error; undefined: none. */
+    readonly field?: string,
   ) {
     super(`${detail} (HTTP ${status}${requestId && `, request ${requestId}`})`);
   }

@@ -233,9 +233,9 @@ function refused(cause: unknown): boolean {
 
 async function refusal(call: Call, response: Response): Promise<InboxdError> {
   const text = await response.text().catch(() => "");
-  let detail: unknown;
+  let detail: unknown, code: string | undefined, field: string | undefined;
   try {
-    detail = (JSON.parse(text) as { detail?: unknown }).detail;
+    ({ detail, code, field } = JSON.parse(text) as { detail?: unknown; code?: string; field?: string });
   } catch {
     // not from the service: reported below
   }
@@ -244,7 +244,7 @@ async function refusal(call: Call, response: Response): Promise<InboxdError> {
   }
   const after = response.headers.get("Retry-After");
   const seconds = after !== null && /^\d+$/.test(after) ? Number(after) : undefined;
-  return new ApiError(response.status, detail, response.headers.get("X-Request-Id") ?? "", seconds);
+  return new ApiError(response.status, detail, response.headers.get("X-Request-Id") ?? "", seconds, code, field);
 }
 
 const named = (call: Call) => `${call.method} ${call.path}`;

@@ -50,8 +50,11 @@ export type Session = Schemas["Session"];
 export type Encryption = Schemas["Encryption"];
 /** What a password reset has ended. */
 export type Ended = Given<"confirmPasswordReset", 200>;
-/** One result of `createMany`: an inbox, or an error. */
-export type BatchResult = { inbox: import("./inbox.js").Inbox; status: number } | { inbox?: undefined; status: number; detail: string };
+export type ErrorCode = Schemas["ErrorCode"];
+/** One result of `createMany`: an inbox, or an error with the members of an `ApiError`. */
+export type BatchResult =
+  | { inbox: import("./inbox.js").Inbox; status: number }
+  | { inbox?: undefined; status: number; detail: string; code: ErrorCode | (string & {}); field?: string | undefined };
 
 /** Options of every call. */
 export interface CallOptions {

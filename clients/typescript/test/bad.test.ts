@@ -105,9 +105,9 @@ test("settings that cannot work are refused at once", () => {
 
 test("a refusal is not repeated", () =>
   against(
-    (_, res) => res.writeHead(403, { "X-Request-Id": "r1" }).end('{"detail":"No"}'),
+    (_, res) => res.writeHead(403, { "X-Request-Id": "r1" }).end('{"detail":"No","code":"forbidden","field":"to"}'),
     async (client, asked) => {
-      await assert.rejects(client.inboxes.create(), (err: ApiError) => err.status === 403 && err.detail === "No" && err.requestId === "r1");
+      await assert.rejects(client.inboxes.create(), (err: ApiError) => err.status === 403 && err.detail === "No" && err.code === "forbidden" && err.field === "to" && err.requestId === "r1");
       assert.equal(asked(), 1);
     },
   ));

@@ -62,6 +62,7 @@ test("lists page by themselves", () =>
     const prefix = `many${Date.now() % 1e6}`;
     const made = await client.inboxes.createMany([{ prefix: `${prefix}a` }, { prefix: `${prefix}b` }, { prefix: "-bad-." }]);
     assert.deepEqual(made.map((r) => r.status), [201, 201, 422]);
+    assert.deepEqual(made.flatMap((r) => (r.inbox ? [] : [r.code, r.field])), ["validation", "prefix"]);
     assert.equal((await all(client.inboxes.list({ prefix, limit: 1 }))).length, 2);
     for (const r of made) await r.inbox?.delete();
   }));
@@ -204,6 +205,7 @@ test("a refusal tells status, sentence and request", async () => {
   await assert.rejects(new Inboxd({ apiKey: "svc_live_wrong" }).inboxes.create(), (err: ApiError) => {
     assert.equal(err.status, 401);
     assert.equal(err.detail, "A valid API key is required");
+    assert.deepEqual([err.code, err.field], ["unauthorized", undefined]);
     assert.notEqual(err.requestId, "");
     return err.message.includes(err.requestId);
   });

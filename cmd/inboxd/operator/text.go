@@ -13,10 +13,7 @@ func ErrorSentence(err error) string {
 	if !errors.As(err, &f) {
 		return err.Error()
 	}
-	text := f.Detail
-	if f.FieldName != "" {
-		text = fmt.Sprintf("Invalid request: '%s' %s", f.FieldName, f.Detail)
-	}
+	text := f.Sentence()
 	if f.Err != nil {
 		text += ": " + f.Err.Error()
 	}

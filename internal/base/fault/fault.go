@@ -43,12 +43,13 @@ func (k ErrorKind) String() string {
 	return "unknown"
 }
 
-// Error is a classified failure. Detail is a whole sentence for the caller and never contains
-// internals. Err is the cause, for our own log only. With a Field, Detail is the end of a sentence
-// that the edge begins, because each edge has its own names of fields.
+// Error is a classified failure. Detail is a sentence for the caller and never contains internals.
+// Err is the cause, for our own log only. For an InvalidRequest with a FieldName, Detail is the end
+// of the sentence.
 type Error struct {
 	Kind       ErrorKind
-	FieldName  string // of the request, only for InvalidRequest
+	Code       Code   // empty: the edge has one for the kind
+	FieldName  string // the part of the request that caused it; empty: none, or unknown
 	Detail     string
 	RetryAfter time.Duration // with TooMany and TemporarilyUnavailable; zero lets the edge choose
 	Err        error
@@ -56,6 +57,16 @@ type Error struct {
 
 // New makes an Error without a cause.
 func New(kind ErrorKind, detail string) *Error { return &Error{Kind: kind, Detail: detail} }
+
+// Refuse makes a Refused Error with a code of its own.
+func Refuse(code Code, format string, args ...any) *Error {
+	return RefuseField("", code, format, args...)
+}
+
+// RefuseField makes a Refused Error with a code of its own about one field of the request.
+func RefuseField(name string, code Code, format string, args ...any) *Error {
+	return &Error{Kind: Refused, Code: code, FieldName: name, Detail: fmt.Sprintf(format, args...)}
+}
 
 // InvalidField makes an InvalidRequest Error about one field of the request. The formatted text
 // follows the field's name: "is empty".
@@ -68,9 +79,17 @@ func Wrap(kind ErrorKind, detail string, err error) *Error {
 	return &Error{Kind: kind, Detail: detail, Err: err}
 }
 
+// Sentence returns the whole sentence for the caller.
+func (e *Error) Sentence() string {
+	if e.Kind == InvalidRequest && e.FieldName != "" {
+		return fmt.Sprintf("Invalid request: '%s' %s", e.FieldName, e.Detail)
+	}
+	return e.Detail
+}
+
 func (e *Error) Error() string {
 	text := e.Kind.String() + ": "
-	if e.FieldName != "" {
+	if e.Kind == InvalidRequest && e.FieldName != "" {
 		text += "'" + e.FieldName + "' "
 	}
 	text += e.Detail

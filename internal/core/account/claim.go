@@ -48,7 +48,7 @@ func (c YieldClaim) decideEvents(_ *State, env Env) ([]Event, error) {
 	case c.Claim.SerialNumber == 0:
 		return nil, nil
 	case !c.Claim.HasLapsed(env.Now):
-		return nil, fault.New(fault.Refused, "The subdomain "+c.Claim.Label+" is taken")
+		return nil, fault.RefuseField("subdomain", fault.CodeAddressTaken, "The subdomain %s is taken", c.Claim.Label)
 	}
 	return []Event{claimEnded{c.Claim}}, nil
 }

@@ -152,7 +152,7 @@ func Decide(s *State, cmd Command, env Env) ([]Event, error) {
 
 func (c Open) decideEvents(s *State, env Env) ([]Event, error) {
 	if !s.CreatedAt.IsZero() || !s.ClosingAt.IsZero() { // or it was voided
-		return nil, fault.New(fault.Refused, "This account already exists")
+		return nil, fault.Refuse(fault.CodeAlreadyExists, "This account already exists")
 	}
 	return []Event{profileOpened{Profile{ID: c.ID, Email: c.Email, PasswordHash: c.PasswordHash, Plan: c.Plan, CreatedAt: env.Now, EmailUnverified: !c.EmailVerified}}}, nil
 }
@@ -216,9 +216,9 @@ func (c IssueKey) decideEvents(s *State, env Env) ([]Event, error) {
 	case c.Key.Kind == KindInboxKey && outside != 0:
 		return nil, fault.InvalidField("scopes", "contains %s, which only an account key can have", strings.ReplaceAll(outside.String(), ",", " and "))
 	case c.Key.Kind == KindAccountKey && s.AccountKeys >= env.Plans.Of(s.Plan).MaxKeys:
-		return nil, fault.New(fault.Refused, fmt.Sprintf("An account can have at most %d API keys. Revoke one first", env.Plans.Of(s.Plan).MaxKeys))
+		return nil, fault.Refuse(fault.CodePlanLimit, "An account can have at most %d API keys. Revoke one first", env.Plans.Of(s.Plan).MaxKeys)
 	case c.Key.Kind == KindInboxKey && c.InboxHasKey:
-		return nil, fault.New(fault.Refused, fmt.Sprintf("The inbox %s already has a key. Delete that key first", c.Key.Inbox))
+		return nil, fault.Refuse(fault.CodeAlreadyExists, "The inbox %s already has a key. Delete that key first", c.Key.Inbox)
 	}
 	k := c.Key
 	k.ID, k.CreatedAt, k.ClockSeen = s.LastKey+1, env.Now, env.clockSeen()
@@ -250,7 +250,7 @@ func (c RevokeInboxKey) decideEvents(_ *State, _ Env) ([]Event, error) {
 
 func (c ReserveInbox) decideEvents(s *State, env Env) ([]Event, error) {
 	if _, twice := s.ReservedInboxes[c.Address]; twice {
-		return nil, fault.New(fault.Refused, fmt.Sprintf("The address %s is already being created", c.Address))
+		return nil, fault.RefuseField("prefix", fault.CodeAddressTaken, "The address %s is already being created", c.Address)
 	}
 	if plan := env.Plans.Of(s.Plan); s.LiveInboxes+int64(len(s.ReservedInboxes)) >= plan.MaxInboxes {
 		return nil, plan.limitError("%d agent inboxes. Delete an inbox or upgrade the plan", plan.MaxInboxes)

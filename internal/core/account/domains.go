@@ -1,7 +1,6 @@
 package account
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -49,7 +48,7 @@ func (c ListDomain) decideEvents(s *State, env Env) ([]Event, error) {
 	case listed:
 		return nil, nil // left by a crash
 	case len(s.ListedDomains) >= MaxDomains:
-		return nil, fault.New(fault.Refused, fmt.Sprintf("An account can have at most %d domains. Delete one first", MaxDomains))
+		return nil, fault.Refuse(fault.CodeLimitReached, "An account can have at most %d domains. Delete one first", MaxDomains)
 	}
 	now := env.Now
 	if c.AlreadyClaimed {

@@ -67,7 +67,7 @@ func (c DropRecipient) decideEvents(s *State, _ Env) ([]Event, error) {
 		return nil, err
 	}
 	if n := s.EncryptedCount(); n > 0 {
-		return nil, fault.New(fault.Refused, fmt.Sprintf("The public key is in use by %s. Delete them first", encryptedInboxes(n)))
+		return nil, fault.Refuse(fault.CodeInUse, "The public key is in use by %s. Delete them first", encryptedInboxes(n))
 	}
 	if s.Encryption.PublicKey == "" {
 		return nil, nil

@@ -65,7 +65,7 @@ type openingBarred struct {
 func (c BarOpening) decideEvents(s *State, env Env) ([]Event, error) {
 	switch {
 	case !s.CreatedAt.IsZero():
-		return nil, fault.New(fault.Refused, "This account already exists")
+		return nil, fault.Refuse(fault.CodeAlreadyExists, "This account already exists")
 	case !s.ClosingAt.IsZero():
 		return nil, nil
 	}

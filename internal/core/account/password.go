@@ -41,11 +41,13 @@ func CheckPasswordIn(field, password string) error {
 
 // BadSignIn is the fault of a failed login. It does not say which part was wrong.
 func BadSignIn() error {
-	return fault.New(fault.Unauthenticated, "The e-mail address or the password is wrong")
+	return &fault.Error{Kind: fault.Unauthenticated, Code: fault.CodeWrongPassword, Detail: "The e-mail address or the password is wrong"}
 }
 
 // BadPassword is the fault of a wrong password within a session.
-func BadPassword() error { return fault.New(fault.Forbidden, "The password is wrong") }
+func BadPassword() error {
+	return &fault.Error{Kind: fault.Forbidden, Code: fault.CodeWrongPassword, Detail: "The password is wrong"}
+}
 
 // HashPassword returns the PHC string of an argon2id hash. It takes about 50 ms and waits for one
 // of two slots; never call it inside an actor.

@@ -44,7 +44,7 @@ func (p Plan) limitError(format string, args ...any) error {
 	if p.RaiseHint != "" {
 		text += ". " + p.RaiseHint
 	}
-	return fault.New(fault.Refused, text)
+	return fault.Refuse(fault.CodePlanLimit, "%s", text)
 }
 
 // Plans holds the figures of each plan.

@@ -81,7 +81,7 @@ func (c StartReset) decideEvents(s *State, env Env) ([]Event, error) {
 	}
 	if waiting >= maxResets {
 		if !c.ByOperator {
-			return nil, fault.New(fault.Refused, "Several reset links were already sent. Use one of them, or wait an hour")
+			return nil, fault.Refuse(fault.CodeLimitReached, "Several reset links were already sent. Use one of them, or wait an hour")
 		}
 		evs = append(evs, resetEnded{first})
 	}
@@ -94,7 +94,7 @@ func (c StartReset) decideEvents(s *State, env Env) ([]Event, error) {
 
 // BadReset is the fault for an invalid reset token, whatever the reason.
 func BadReset() error {
-	return fault.New(fault.Refused, "This password reset link is invalid: it is unknown, was used, or is older than an hour. Request a new one")
+	return fault.Refuse(fault.CodeLinkInvalid, "This password reset link is invalid: it is unknown, was used, or is older than an hour. Request a new one")
 }
 
 func (c CheckReset) decideEvents(s *State, env Env) ([]Event, error) {
@@ -120,7 +120,7 @@ func (c ResetPassword) decideEvents(s *State, env Env) ([]Event, error) {
 
 // BadVerification is the fault for an invalid verification token, whatever the reason.
 func BadVerification() error {
-	return fault.New(fault.Refused, "This verification link is invalid: it is unknown, was used, or is older than a day. Request a new one")
+	return fault.Refuse(fault.CodeLinkInvalid, "This verification link is invalid: it is unknown, was used, or is older than a day. Request a new one")
 }
 
 func (c VerifyEmail) decideEvents(s *State, env Env) (evs []Event, _ error) {

@@ -80,8 +80,8 @@ func (c CountSend) decideEvents(s *State, env Env) ([]Event, error) {
 func (CountAnswerCopy) decideEvents(s *State, env Env) ([]Event, error) {
 	today := s.DailySends.on(env.Now)
 	if today.AnswerCopies >= AnswerCopiesPerDay {
-		return nil, fault.New(fault.Refused, fmt.Sprintf("The owner of an account gets at most %d copies of responses a day (UTC). The next day begins in %s",
-			AnswerCopiesPerDay, untilMidnight(env.Now)))
+		return nil, fault.Refuse(fault.CodeLimitReached, "The owner of an account gets at most %d copies of responses a day (UTC). The next day begins in %s",
+			AnswerCopiesPerDay, untilMidnight(env.Now))
 	}
 	today.AnswerCopies++
 	return []Event{sendsCounted{today}}, nil

@@ -66,14 +66,14 @@ func Decide(s *State, cmd Command, env Env) ([]Event, error) { return cmd.decide
 func (c Claim) decideEvents(s *State, env Env) ([]Event, error) {
 	switch {
 	case s.IsClaimed() && s.Account == c.Account:
-		return nil, fault.New(fault.Refused, fmt.Sprintf("The domain %s already belongs to this account", s.Name))
+		return nil, fault.RefuseField("domain", fault.CodeAlreadyExists, "The domain %s already belongs to this account", s.Name)
 	case s.Status == StatusVerified:
-		return nil, fault.New(fault.Refused, fmt.Sprintf("The domain %s belongs to another account", s.Name))
+		return nil, fault.RefuseField("domain", fault.CodeAddressTaken, "The domain %s belongs to another account", s.Name)
 	case s.IsClaimed() && !c.OwnershipProven:
 		proof := OwnershipRecord(s.Name, c.Token)
-		return nil, fault.New(fault.Refused, fmt.Sprintf(
+		return nil, fault.RefuseField("domain", fault.CodeAddressTaken,
 			"The domain %s is claimed by another account. If it is yours, publish the TXT record %s with the value %s and claim it again",
-			s.Name, proof.Name, proof.Value))
+			s.Name, proof.Name, proof.Value)
 	}
 	return []Event{claimSet{Account: c.Account, Token: c.Token, Keys: c.Keys, At: env.Now}}, nil
 }
@@ -101,9 +101,9 @@ func (c Release) decideEvents(s *State, _ Env) ([]Event, error) {
 	case !s.IsClaimed() || s.Account != c.Account:
 		return nil, NotFound(s.Name)
 	case s.InboxCount == 1:
-		return nil, fault.New(fault.Refused, fmt.Sprintf("1 inbox uses the domain %s. Delete it first", s.Name))
+		return nil, fault.Refuse(fault.CodeInUse, "1 inbox uses the domain %s. Delete it first", s.Name)
 	case s.InboxCount > 0:
-		return nil, fault.New(fault.Refused, fmt.Sprintf("%d inboxes use the domain %s. Delete them first", s.InboxCount, s.Name))
+		return nil, fault.Refuse(fault.CodeInUse, "%d inboxes use the domain %s. Delete them first", s.InboxCount, s.Name)
 	}
 	return []Event{claimReleased{}}, nil
 }
@@ -149,7 +149,7 @@ func NotFound(name string) error {
 
 // NotVerified is the fault for an inbox under a domain that is not verified.
 func NotVerified(name string) error {
-	return fault.New(fault.Refused, fmt.Sprintf("The domain %s is not a verified domain of this account", name))
+	return fault.RefuseField("domain", fault.CodeDomainNotVerified, "The domain %s is not a verified domain of this account", name)
 }
 
 // Event is something that happened to a domain. apply changes the state and cannot fail. rows adds

@@ -1,7 +1,6 @@
 package domain
 
 import (
-	"fmt"
 	"strings"
 
 	"golang.org/x/net/publicsuffix"
@@ -42,10 +41,10 @@ func Claimable(given, service string) (string, error) {
 		return "", err
 	}
 	if IsWithin(name, service) {
-		return "", fault.New(fault.Refused, fmt.Sprintf("The domain %s belongs to this service", name))
+		return "", fault.RefuseField("domain", fault.CodeAddressTaken, "The domain %s belongs to this service", name)
 	}
 	if suffix, _ := publicsuffix.PublicSuffix(name); suffix == name {
-		return "", fault.New(fault.Refused, fmt.Sprintf("%s is a public suffix, so it cannot belong to one account. Claim a domain under it", name))
+		return "", fault.RefuseField("domain", fault.CodeAddressTaken, "%s is a public suffix, so it cannot belong to one account. Claim a domain under it", name)
 	}
 	return name, nil
 }

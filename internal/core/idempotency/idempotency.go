@@ -7,7 +7,6 @@ package idempotency
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
 	"time"
 
 	"inboxd/internal/base/fault"
@@ -105,9 +104,9 @@ func (h *RecordUsage) AddRecord(size int64) {
 func (h RecordUsage) CheckQuota() error {
 	switch {
 	case h.Records >= MaxRecords:
-		return fault.New(fault.Refused, fmt.Sprintf("An account can make at most %d changes with an %s in %d hours. Send this one without it, or later", MaxRecords, headerField, int(RecordLifetime.Hours())))
+		return fault.Refuse(fault.CodeLimitReached, "An account can make at most %d changes with an %s in %d hours. Send this one without it, or later", MaxRecords, headerField, int(RecordLifetime.Hours()))
 	case h.Bytes >= MaxRecordBytes:
-		return fault.New(fault.Refused, fmt.Sprintf("The stored responses to an account's requests with an %s are limited to %d MB in %d hours. Send this one without it, or later", headerField, MaxRecordBytes>>20, int(RecordLifetime.Hours())))
+		return fault.Refuse(fault.CodeLimitReached, "The stored responses to an account's requests with an %s are limited to %d MB in %d hours. Send this one without it, or later", headerField, MaxRecordBytes>>20, int(RecordLifetime.Hours()))
 	}
 	return nil
 }
@@ -118,7 +117,7 @@ func (r *Record) IsExpired(now time.Time) bool { return now.Sub(r.At) >= RecordL
 // CheckSame refuses another request with the same name.
 func (r *Record) CheckSame(req Request) error {
 	if r.Digest != req.Digest {
-		return fault.InvalidField(headerField, "was already used with another request. Use a new key")
+		return &fault.Error{Kind: fault.InvalidRequest, Code: fault.CodeIdempotencyKeyReused, FieldName: headerField, Detail: "was already used with another request. Use a new key"}
 	}
 	return nil
 }

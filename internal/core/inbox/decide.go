@@ -167,10 +167,10 @@ func (c Create) decideEvents(s *State, env Env) ([]Event, CommandOutcome, error)
 		return nil, CommandOutcome{}, nil
 	}
 	if s.IsLive() || s.reservedForOther(c.Account, env.Now) || s.creationSuperseded(c.Account, c.At, c.AlreadyAttempted) {
-		return nil, CommandOutcome{}, fault.New(fault.Refused, fmt.Sprintf("The address %s is taken", c.Address))
+		return nil, CommandOutcome{}, fault.RefuseField("prefix", fault.CodeAddressTaken, "The address %s is taken", c.Address)
 	}
 	if s.wasEncrypted(c.Account) && !c.Encrypted {
-		return nil, CommandOutcome{}, fault.New(fault.Refused, fmt.Sprintf("The address %s belonged to an encrypted inbox. It can be created again only as an encrypted inbox", c.Address))
+		return nil, CommandOutcome{}, fault.RefuseField("prefix", fault.CodeAddressTaken, "The address %s belonged to an encrypted inbox. It can be created again only as an encrypted inbox", c.Address)
 	}
 	return []Event{profileCreated{Profile{Address: c.Address, Account: c.Account, Label: c.Label, RetentionHours: c.RetentionHours, KeepNewest: c.KeepNewest, Encrypted: c.Encrypted, CreatedAt: c.At}}}, CommandOutcome{}, nil
 }

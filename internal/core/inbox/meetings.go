@@ -1,7 +1,6 @@
 package inbox
 
 import (
-	"fmt"
 	"time"
 
 	"inboxd/internal/base/fault"
@@ -59,7 +58,7 @@ func (c *ApplyMeetingPlan) Size() (n int64) {
 const NoCalendar = "This inbox is end-to-end encrypted, so it has no calendar"
 
 // ErrOutdated means that an order must be planned again.
-var ErrOutdated = fault.New(fault.Refused, "The meeting was changed at the same time, try again")
+var ErrOutdated = fault.Refuse(fault.CodeConflict, "The meeting was changed at the same time, try again")
 
 // meetingStored is a meeting that is new or changed. Public is the event about it; nil: none.
 type meetingStored struct {
@@ -159,7 +158,7 @@ func prepareMeeting(in *calendar.Book, m calendar.Meeting, now time.Time) (k mee
 	}
 	gone, ok := in.MakeRoom(&m, MeetingBytes(&m), now)
 	if !ok {
-		return k, fault.New(fault.Refused, fmt.Sprintf("The calendar of this inbox is full: its limits are %d meetings and %d bytes. Remove meetings with DELETE .../calendar/events/{id}", calendar.MaxMeetings, calendar.MaxBytes))
+		return k, fault.Refuse(fault.CodeLimitReached, "The calendar of this inbox is full: its limits are %d meetings and %d bytes. Remove meetings with DELETE .../calendar/events/{id}", calendar.MaxMeetings, calendar.MaxBytes)
 	}
 	return meetingToStore{m, gone}, nil
 }

@@ -139,11 +139,11 @@ func (o CreationRequest) checkValues() error {
 func (o CreationRequest) checkAllowed(plan account.Plan, ns Namespaces) error {
 	switch {
 	case o.Domain != nil && ns.OwnDomain == "":
-		return fault.New(fault.Refused, fmt.Sprintf("The domain %s is not a verified domain of this account", *o.Domain))
+		return fault.RefuseField("domain", fault.CodeDomainNotVerified, "The domain %s is not a verified domain of this account", *o.Domain)
 	case o.Domain == nil && o.Prefix != nil && slices.Contains(reservedPrefixes, *o.Prefix):
-		return fault.New(fault.Refused, fmt.Sprintf("The prefix %q is reserved", *o.Prefix))
+		return fault.RefuseField("prefix", fault.CodeAddressTaken, "The prefix %q is reserved", *o.Prefix)
 	case o.Subdomain != nil && plan.Subdomains && isReservedLabel(*o.Subdomain):
-		return fault.New(fault.Refused, fmt.Sprintf("The subdomain %q is reserved", *o.Subdomain))
+		return fault.RefuseField("subdomain", fault.CodeAddressTaken, "The subdomain %q is reserved", *o.Subdomain)
 	}
 	return nil
 }

@@ -144,7 +144,7 @@ def refusal(call: Call, status: int, headers: Mapping[str, str], body: bytes) ->
     if not isinstance(detail, str):
         return UnexpectedAnswer(f"{call}: HTTP {status}, not from the inbox service: {excerpt(body)}", status)
     after = headers.get("Retry-After", "")
-    return ApiError(status, detail, headers.get("X-Request-Id", ""), float(after) if after.isdigit() else None)
+    return ApiError(status, detail, headers.get("X-Request-Id", ""), float(after) if after.isdigit() else None, said.get("code", ""), said.get("field"))
 
 
 def excerpt(body: bytes) -> str:

@@ -15,14 +15,18 @@ class InboxdError(Exception):
 
 
 class ApiError(InboxdError):
-    """The service refused the call; ``detail`` is its own explanation."""
+    """The service refused the call; ``detail`` is its own explanation, and ``code`` is for programs."""
 
-    def __init__(self, status: int, detail: str, request_id: str = "", retry_after: Optional[float] = None) -> None:
+    def __init__(
+        self, status: int, detail: str, request_id: str = "", retry_after: Optional[float] = None, code: str = "", field: Optional[str] = None
+    ) -> None:
         super().__init__(f"{detail} (HTTP {status}{f', request {request_id}' if request_id else ''})")
         self.status = status  #: HTTP status: 400, 401, 403, 404, 413, 422, 429, 500, 503
         self.detail = detail
         self.request_id = request_id  #: identifies the call in the log of the service
         self.retry_after = retry_after  #: seconds that the service asks to wait; None: not given
+        self.code = code  #: what went wrong, one of ``contract.ErrorCode``, such as "plan_limit"
+        self.field = field  #: member of the body, query parameter or header field that caused it; None: none
 
 
 class NotReached(InboxdError, ConnectionError):

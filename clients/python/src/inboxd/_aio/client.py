@@ -42,7 +42,7 @@ class AsyncInboxes:
         call = Call("POST", "/api/v1/inboxes/batch", body={"inboxes": [*orders]}, headers=once(idempotency_key), member="results")
         results = await self._transport.member(call)
         return [
-            AsyncInbox(self._transport, r["inbox"]["address"], r["inbox"], own=True) if "inbox" in r else ApiError(r["status"], r.get("detail", ""))
+            AsyncInbox(self._transport, r["inbox"]["address"], r["inbox"], own=True) if "inbox" in r else ApiError(r["status"], r.get("detail", ""), code=r.get("code", ""), field=r.get("field"))
             for r in results
         ]
 
