@@ -55,6 +55,8 @@ type Options struct {
 	// only to inboxes of their own account.
 	VerifyAddresses bool
 
+	SimulateRecipients bool // as in mailqueue.Options
+
 	Courier mailqueue.DeliveryAgent // default: no message leaves the node
 	// SenderJudge authenticates a message from one inbox of the node to another by its signature alone,
 	// because no other host sent it; the zero value does not authenticate.

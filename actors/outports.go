@@ -24,7 +24,7 @@ type queueAdapter struct{ *System }
 func (s *System) newMailQueue() *mailqueue.Queue {
 	return mailqueue.New(mailqueue.Options{
 		Inboxes: queueAdapter{s}, LocalReceiver: queueAdapter{s}, Store: s.store, Courier: s.Courier, FindSigner: queueAdapter{s}.signerFor,
-		ServiceDomain: s.Namespaces.ServiceDomain, Smarthost: s.Smarthost, ReturnPath: s.returnPath,
+		ServiceDomain: s.Namespaces.ServiceDomain, Smarthost: s.Smarthost, ReturnPath: s.returnPath, SimulateRecipients: s.SimulateRecipients,
 		RetrySchedule: s.RetrySchedule, MaxWorkers: s.DeliveryWorkers, DomainWorkers: s.DomainWorkers, MostHanging: s.MostHanging, HangAfter: s.HangAfter,
 		SendingReleased: s.outgoingReleased, Now: s.Now, Logger: s.Logger,
 	})

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -159,6 +160,31 @@ func (r *ReceivingService) ReceiveMessage(ctx context.Context, env ingest.Envelo
 		r.inboxes.owners.Notify(h.address, inbox.ConfirmReceipt{Digest: digests[i]})
 	}
 	return nil
+}
+
+// SimulatedReceiver receives messages that a client wrote for a test and no server sent. They are
+// received like others, but never authenticated.
+type SimulatedReceiver struct{ *ReceivingService }
+
+// maxSimulated is the limit of a message over SMTP, in octets.
+const maxSimulated = 25 << 20
+
+// ReceiveSimulated stores a message for rcpt, which is canonical and may carry a tag, and returns its
+// id. Its errors are those of CheckRecipient, and TooLarge.
+func (r SimulatedReceiver) ReceiveSimulated(ctx context.Context, rcpt, mailFrom string, raw []byte) (id int64, err error) {
+	if len(raw) > maxSimulated {
+		return 0, fault.New(fault.TooLarge, "The message is too large. The limit is 25 MB, as over SMTP")
+	}
+	if err := r.CheckRecipient(ctx, rcpt); err != nil {
+		return 0, err
+	}
+	trace := fmt.Appendf(nil, "Return-Path: <%s>\r\nReceived: by %s with SIMULATION\r\n\tfor <%s>;\r\n\t%s\r\n",
+		mailFrom, r.serviceDomain, rcpt, r.now().UTC().Format(time.RFC1123Z))
+	err = r.ReceiveMessage(ctx, ingest.Envelope{
+		MailFrom: mailFrom, RcptTo: []string{rcpt}, Helo: "simulation", TraceLen: len(trace), Simulated: true,
+		OnStored: func(_ string, stored int64) { id = stored },
+	}, append(trace, raw...))
+	return id, err
 }
 
 // receivingInbox is an inbox that gets a message, once, even if the envelope names several of its

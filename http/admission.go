@@ -80,6 +80,9 @@ func (a *admissionCheck) admitRequest(r *apiRequest) (err error) {
 	if err := checkCoding(&r.httpCtx.Request); err != nil {
 		return err
 	}
+	if r.hasRawMessage() {
+		return nil
+	}
 	r.bodyValues, err = decodeBody(r.httpCtx.PostBody(), r.route.bodyShape)
 	return err
 }

@@ -21,7 +21,7 @@ func TestBodyLimitsAreTheContracts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := start(t)
+	w := start(t, withSimulation)
 	w.unbound = true // all that is asked comes from the contract
 	session := w.signUp(alice)
 	address := w.newInbox(alice, "own")

@@ -16,6 +16,7 @@ import (
 	"time"
 	"weak"
 
+	"inboxd/internal/base/address"
 	"inboxd/internal/base/fault"
 	"inboxd/internal/core/account"
 	"inboxd/internal/core/changefeed"
@@ -724,4 +725,12 @@ func (f *fakeJournals) JournalEnd(_ context.Context, id account.ID) (uint64, err
 
 func (f *fakeJournals) AddListener(id account.ID, address string) *changefeed.JournalReader {
 	return f.readers.AddReader(id, address)
+}
+
+// ReceiveSimulated implements MessageSimulator with a simplified ingest.
+func (f *fakeInboxes) ReceiveSimulated(ctx context.Context, rcpt, mailFrom string, raw []byte) (int64, error) {
+	mail := mailOf("Return-Path: <"+mailFrom+">\r\n"+string(raw), inbox.OTP{})
+	mail.EnvelopeTo, mail.Content.Simulated = rcpt, true
+	a, err := f.Do(ctx, address.WithoutTag(rcpt), mail)
+	return a.ID, err
 }

@@ -79,6 +79,7 @@ var messageFields = []messageField{
 	{"calendar_events", true, "", appendCalendarEvents},
 	{"spam", true, "", appendSpam},
 	{"auth", true, "", appendAuth},
+	{"simulated", true, "", appendSimulated},
 	{"send_status", false, "", appendSendStatus},
 	{"send_error", false, "", appendSendError},
 	{"recipients", false, "", appendRecipients},
@@ -167,6 +168,14 @@ func appendLinkTexts(b []byte, e *messageJSON) []byte {
 // member for other messages, and for encrypted ones, which have no links.
 func appendLinksTruncated(b []byte, e *messageJSON) []byte {
 	if e.messageMeta.EncryptedState != nil || !e.content.Doc.LinksCut {
+		return b
+	}
+	return append(b, "true"...)
+}
+
+// appendSimulated omits the member unless the message was simulated.
+func appendSimulated(b []byte, e *messageJSON) []byte {
+	if !e.content.Simulated {
 		return b
 	}
 	return append(b, "true"...)

@@ -2,12 +2,16 @@ package http
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"math"
+	"mime"
+	"net/mail"
 	"runtime"
 	"slices"
 	"strconv"
@@ -20,6 +24,8 @@ import (
 	"inboxd/http/search"
 	"inboxd/internal/base/fault"
 	"inboxd/internal/core/inbox"
+	"inboxd/internal/mail/message"
+	"inboxd/internal/mail/message/compose"
 )
 
 // MessageReader is what the handlers of messages need.
@@ -37,8 +43,9 @@ type MessageReader interface {
 
 // messageHandlers has the handlers that return messages and change their marks.
 type messageHandlers struct {
-	messageReader MessageReader
-	textCache     *search.TextCache
+	messageReader    MessageReader
+	messageSimulator MessageSimulator
+	textCache        *search.TextCache
 
 	attachmentPlaces attachmentPlaces
 }
@@ -55,6 +62,7 @@ func (m *messageHandlers) listRoutes() []routeSpec {
 		{methodGet, one + "/raw", anyCredential, scopeRead, false, nil, m.rawMessage},
 		{methodPost, one + "/read", anyCredential, scopeRead, false, readShape, m.markRead},
 		{methodGet, one + "/attachments/{aid}", anyCredential, scopeRead, false, nil, m.sendAttachment},
+		{methodPost, simulatedMessages, anyCredential, scopeManage, false, simulatedShape, m.simulateMessage},
 	}
 }
 
@@ -383,4 +391,90 @@ func (m *messageHandlers) deleteMessage(r *apiRequest) error {
 	}
 	_, err = m.messageReader.Do(r.ctx, r.inboxAddress, inbox.DeleteMessage{ID: e.messageMeta.ID})
 	return r.ok(err)
+}
+
+// MessageSimulator is what the call that simulates a message needs.
+type MessageSimulator interface {
+	// ReceiveSimulated stores a message for a recipient, which may have a tag, and returns its id.
+	// Errors: InboxFull, StorageFull, TooLarge, TemporarilyUnavailable.
+	ReceiveSimulated(ctx context.Context, rcpt, mailFrom string, raw []byte) (id int64, err error)
+}
+
+const simulatedMessages = agentInbox + "/messages"
+
+var simulatedShape = bodyShape{
+	{name: "from", valueKind: lineField, isRequired: true, maxLength: maxAddress + maxLabel},
+	{name: "subject", valueKind: lineField, maxLength: maxSubject},
+	{name: "text", valueKind: textField, maxLength: maxBody},
+	{name: "html", valueKind: textField, maxLength: maxHTML},
+	{name: "attachments", valueKind: filesField, maxLength: maxFiles},
+}
+
+// simulateMessage stores the message in the body as if it had arrived, for tests. The body is the
+// message itself (message/rfc822), or JSON that describes it.
+func (m *messageHandlers) simulateMessage(r *apiRequest) error {
+	if !r.server.opts.Simulate {
+		return fault.New(fault.NotFound, "This server does not simulate messages. Its operator can start it with --simulate")
+	}
+	rcpt := cmp.Or(r.taggedAddress, r.inboxAddress)
+	from, raw, err := r.readSimulated(rcpt)
+	if err != nil {
+		return err
+	}
+	id, err := m.messageSimulator.ReceiveSimulated(r.ctx, rcpt, from, raw)
+	if err == nil {
+		err = r.refreshView()
+	}
+	if err != nil {
+		return err
+	}
+	e := messageJSON{messageMeta: r.inboxView.Message(id, r.requestTime)}
+	if e.messageMeta == nil {
+		return inbox.NoMessage(id, r.inboxAddress)
+	}
+	if here, err := m.fillContent(r, &e, allFields); err != nil || !here {
+		return cmp.Or(err, inbox.NoMessage(id, r.inboxAddress))
+	}
+	b := appendMessage(append([]byte(nil), `{"email":`...), &e, allFields)
+	writeJSON(r.httpCtx, fasthttp.StatusCreated, r.appendEnd(b))
+	return nil
+}
+
+// hasRawMessage reports whether the body is a message and not JSON.
+func (r *apiRequest) hasRawMessage() bool {
+	kind, _, err := mime.ParseMediaType(string(r.httpCtx.Request.Header.ContentType()))
+	return err == nil && kind == "message/rfc822" && r.route.pathPattern == simulatedMessages
+}
+
+// readSimulated returns the envelope sender and the bytes of the message in the body. Lines may end
+// in LF, as in files; over SMTP they end in CRLF.
+func (r *apiRequest) readSimulated(rcpt string) (from string, raw []byte, err error) {
+	if r.hasRawMessage() {
+		raw := bytes.ReplaceAll(bytes.ReplaceAll(r.httpCtx.PostBody(), []byte("\r\n"), []byte("\n")), []byte("\n"), []byte("\r\n"))
+		if len(raw) == 0 {
+			return "", nil, invalidFault("the body is empty; it must be the message")
+		}
+		if senders := message.MailboxesIn(raw, "From"); len(senders) > 0 {
+			from, _ = inbox.CheckRecipient("from", senders[0]) // the null sender if it is not an address
+		}
+		return from, raw, nil
+	}
+	given := r.bodyValues
+	sender, bad := mail.ParseAddress(given.stringOf("from"))
+	if bad != nil {
+		return "", nil, fault.InvalidField("from", "must be an e-mail address, or a name and an address: Shop <shop@example.com>")
+	}
+	if from, err = inbox.CheckRecipient("from", sender.Address); err != nil {
+		return "", nil, err
+	}
+	d := compose.Draft{
+		From: message.Mailbox{Email: from, Name: sender.Name}, To: []message.Mailbox{{Email: rcpt}}, Date: r.requestTime,
+		Subject: given.stringOf("subject"), Text: given.stringOf("text"), HTML: given.stringOf("html"), MessageID: rand.Text() + "@simulation.invalid",
+	}
+	copy(d.BoundarySeed[:], d.MessageID)
+	if d.Attachments, err = given.readAttachments(); err != nil {
+		return "", nil, err
+	}
+	raw, err = compose.WriteMessage(d)
+	return from, raw, err
 }

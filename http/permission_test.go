@@ -68,6 +68,8 @@ var rulings = map[string]ruling{
 	"POST /api/inboxes/{addr}/emails/{id}/read":             insideRule(account.ScopeRead),
 	"GET /api/inboxes/{addr}/emails/{id}/attachments/{aid}": insideRule(account.ScopeRead),
 
+	"POST /api/v1/inboxes/{addr}/messages": agentRule(account.ScopeManage),
+
 	"GET /api/v1/events":                agentRule(account.ScopeRead),
 	"GET /api/v1/inboxes/{addr}/events": agentRule(account.ScopeRead),
 	"GET /api/inboxes/{addr}/events":    insideRule(account.ScopeRead),
@@ -278,6 +280,8 @@ func (m *matrix) check(rt *routeSpec, h holder, target string) {
 	switch action := rt.method + path[strings.LastIndexByte(path, '/'):]; {
 	case strings.HasSuffix(rt.pathPattern, "/send"):
 		body = `{"to": "a@b.test"}`
+	case rt.pathPattern == simulatedMessages && rt.method == methodPost:
+		body = `{"from": "a@b.test"}`
 	case rt.routeName() == "PUT /api/account/encryption":
 		body = `{"public_key":"age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"}`
 	case rt.routeName() == "DELETE /api/account/encryption":

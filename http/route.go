@@ -57,7 +57,7 @@ const (
 
 // routeTable lists all routes (specification, Surfaces).
 func (s *Server) routeTable(p Ports) []routeSpec {
-	messages, inboxes := &messageHandlers{messageReader: p.Messages, textCache: s.textCache}, &inboxHandlers{p.Inboxes, s.opts.BaseURL}
+	messages, inboxes := &messageHandlers{messageReader: p.Messages, messageSimulator: p.Simulation, textCache: s.textCache}, &inboxHandlers{p.Inboxes, s.opts.BaseURL}
 	return withCompat(withOtherSurfaces(slices.Concat(
 		(&auth{p.Auth, s.admission.tryCounter, s.opts.SignupOpen, s.noteFailedSignIn}).listRoutes(),
 		(&keyHandlers{p.Keys}).listRoutes(),
@@ -117,11 +117,12 @@ func (s *Server) newRouter() *router.Router {
 	return r
 }
 
-// largeRouter contains the routes whose bodies may exceed maxBodyBytes: only the send routes.
+// largeRouter contains the routes whose bodies may exceed maxBodyBytes: those that send or simulate
+// a message.
 func (s *Server) largeRouter() *router.Router {
 	r := router.New()
 	for i := range s.routes {
-		if rt := &s.routes[i]; rt.method == methodPost && strings.HasSuffix(rt.pathPattern, "{addr}/send") {
+		if rt := &s.routes[i]; rt.method == methodPost && (strings.HasSuffix(rt.pathPattern, "{addr}/send") || rt.pathPattern == simulatedMessages) {
 			r.Handle(rt.method, rt.pathPattern, s.leaveBody)
 		}
 	}

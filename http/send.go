@@ -146,15 +146,20 @@ func (v bodyValues) readLetter() (l inbox.SendRequest, err error) {
 	if l.InReplyTo, err = messageID(v.stringOf("in_reply_to")); err != nil {
 		return l, err
 	}
+	l.AttachedFiles, err = v.readAttachments()
+	return l, err
+}
+
+func (v bodyValues) readAttachments() (files []compose.DraftAttachment, err error) {
 	attached, _ := v["attachments"].([]bodyValues)
 	for _, a := range attached {
 		file, err := a.readFile()
 		if err != nil {
-			return l, err
+			return nil, err
 		}
-		l.AttachedFiles = append(l.AttachedFiles, file)
+		files = append(files, file)
 	}
-	return l, nil
+	return files, nil
 }
 
 func checkRecipients(name string, list []string) ([]string, error) {

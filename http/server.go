@@ -40,6 +40,7 @@ type Options struct {
 	MaxConns       int               // limit of open connections, 503 above it except ConnsBeyond; default 10,000
 	MaxBodyBytes   int               // body of a send; default 32 MiB. Other bodies: 1 MiB
 	TrustedProxies []netip.Prefix    // proxies whose X-Forwarded-For is trusted; default none
+	Simulate       bool              // accept simulated messages
 	LocalOnly      bool              // serve only this machine: refuse anonymous calls with another host name
 	SignupOpen     func() bool       // default: open
 	AllowedOrigins AllowedOrigins    // web origins whose pages may read responses; default none
@@ -101,6 +102,7 @@ type Ports struct {
 	Owners      OwnerManager
 	Webhooks    Webhooks
 	Domains     DomainManager
+	Simulation  MessageSimulator
 }
 
 // Server handles requests. Only its counters change after New, and they are atomic, so any

@@ -94,7 +94,7 @@ func prepare(t testing.TB, change ...func(*Options)) *world {
 	w.server = New(opts, Ports{
 		Credentials: w.accounts, Views: w.inboxes, Auth: w.accounts, Keys: w.accounts, Inboxes: theInboxes{w.accounts, w.inboxes},
 		Messages: w.inboxes, Events: w.accounts, Sending: theSending{w.accounts, w.inboxes}, Webhooks: w.accounts, Domains: w.accounts,
-		Meetings: w.diary, Feeds: w.diary, Owners: w.diary,
+		Meetings: w.diary, Feeds: w.diary, Owners: w.diary, Simulation: w.inboxes,
 	})
 	return w
 }

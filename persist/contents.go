@@ -42,6 +42,7 @@ type contentRecord struct {
 	HiddenText         bool               `cbor:"26,keyasint,omitempty"`
 	AttachmentsOmitted int                `cbor:"27,keyasint,omitempty"`
 	MoreCalendar       []saidRecord       `cbor:"28,keyasint,omitempty"`
+	Simulated          bool               `cbor:"29,keyasint,omitempty"`
 }
 
 // Mailboxes and headers are pairs without keys: a message has many, and they get no more fields.
@@ -94,6 +95,7 @@ func (r *contentRecord) copyFrom(c *inbox.Content, unread bool, auth *authRecord
 		Headers: convertList(d.Headers, recordHeader), Text: d.Text, HTML: d.HTML, HasHTML: d.HasHTML,
 		Attachments: convertList(d.Attachments, recordAttachment), AttachmentsOmitted: d.AttachmentsOmitted, Links: d.Links,
 		TextFromHTML: d.TextFromHTML, TextCut: d.TextCut, LinksCut: d.LinksCut, HiddenText: d.HiddenText, IsDegraded: d.IsDegraded, DocOmitted: c.DocumentOmitted || unread,
+		Simulated: c.Simulated,
 	}
 	if !reflect.ValueOf(&c.OTP).Elem().IsZero() {
 		r.OTP = (*otpRecord)(&c.OTP)
@@ -114,7 +116,7 @@ func (r *contentRecord) toContent() *inbox.Content {
 		Headers: convertList(r.Headers, headerRecord.toHeader), Text: r.Text, HTML: r.HTML, HasHTML: r.HasHTML,
 		Attachments: convertList(r.Attachments, attachmentRecord.toAttachment), AttachmentsOmitted: r.AttachmentsOmitted, Links: r.Links,
 		TextFromHTML: r.TextFromHTML, TextCut: r.TextCut, LinksCut: r.LinksCut, HiddenText: r.HiddenText, IsDegraded: r.IsDegraded,
-	}, DocumentOmitted: r.DocOmitted}
+	}, DocumentOmitted: r.DocOmitted, Simulated: r.Simulated}
 	if r.OTP != nil {
 		c.OTP = inbox.OTP(*r.OTP)
 	}

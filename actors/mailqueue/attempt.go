@@ -129,6 +129,8 @@ func (q *Queue) runAttempt(ctx context.Context, j *deliveryJob) (r scheduler.Att
 	}
 	if err := q.commitReports(ctx, j.attemptTask, reports, j.Report == ""); err != nil {
 		r.NextTime = q.takeUp(j.attemptTask, err)
+	} else {
+		q.returnSimulated(ctx, j.attemptTask, reports)
 	}
 	if j.attemptTask.wokeInbox {
 		q.Inboxes.LetSleep(j.Key.address)
@@ -143,7 +145,7 @@ func (q *Queue) takeUp(t *attemptTask, err error) time.Time {
 	case errors.Is(err, errGone), fault.Is(err, fault.NotFound), fault.Is(err, fault.NoInbox):
 		return time.Time{}
 	case errors.Is(err, errEarly):
-		return t.message.OutgoingDelivery.NextDue
+		return q.earliestAttempt(t.message)
 	}
 	q.Logger.Warn("delivery attempt could not be made", "inbox", t.messageKey.address, "message_id", t.messageKey.id, "err", err)
 	return q.now().Add(againAfter)
@@ -219,7 +221,7 @@ func (q *Queue) findMessage(ctx context.Context, t *attemptTask, at time.Time) e
 	if m == nil {
 		return errGone
 	}
-	if t.message = m; !m.OutgoingDelivery.AttemptLeased && m.OutgoingDelivery.NextDue.After(q.now()) {
+	if t.message = m; !m.OutgoingDelivery.AttemptLeased && q.earliestAttempt(m).After(q.now()) {
 		return errEarly
 	}
 	return nil

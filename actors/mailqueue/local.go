@@ -37,6 +37,9 @@ func (q *Queue) handHere(ctx context.Context, t *attemptTask, rcpts []string) []
 }
 
 func (q *Queue) handToOne(ctx context.Context, t *attemptTask, rcpt string) Handover {
+	if h, simulated := q.simulateRecipient(t, rcpt); simulated {
+		return h
+	}
 	receipt := q.LocalReceiver.ReceiveLocal(ctx, canonicalRecipient(rcpt), t.localMessage())
 	h := Handover{Rcpt: rcpt, Outcome: receipt.Outcome(), MX: q.ServiceDomain}
 	h.Code, h.Enhanced, h.Text = receipt.SMTPReply()

@@ -20,6 +20,9 @@ type Options struct {
 
 	ServiceDomain string // the service's own: it and its subdomains are on this node
 	Smarthost     string // name of the server that takes all messages; that route may use every worker; default none
+	// SimulateRecipients gives bounced@, deferred@, slow@ and rejected@ at simulate.ServiceDomain the
+	// behavior that they are named for, for tests.
+	SimulateRecipients bool
 	// ReturnPath is the envelope sender of a recipient's copy; only that recipient sees it.
 	ReturnPath func(address string, id int64, index int) string
 

@@ -49,7 +49,7 @@ func TestClientsOfOtherLanguages(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the clients")
 	}
-	u := launch(t, filepath.Join(t.TempDir(), "data"), allowLoopback...).signUp(t, "me@example.test")
+	u := launch(t, filepath.Join(t.TempDir(), "data"), append(allowLoopback, "--simulate")...).signUp(t, "me@example.test")
 	t.Run("typescript", func(t *testing.T) {
 		t.Parallel()
 		npmFolder(t, typescriptClient)

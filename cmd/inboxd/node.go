@@ -132,7 +132,7 @@ func (n *node) startSystem() (err error) {
 		SpamScanner: n.scanner, MailReset: n.mailReset,
 		MailVerification: n.mailVerification, VerifyAddresses: c.signup() != "unverified",
 		Courier: courierAdapter{n.courier}, Signer: signMessage, SenderJudge: ingest.MessageAuthenticator{AuthServID: n.domain, DNS: n.dns, Now: time.Now}, RetrySchedule: n.retrySchedule, Smarthost: c.Sending.Smarthost,
-		HoldOutgoing: n.store.IsHeld(), MostHanging: hangingConnections(fileLimit()), Poster: n.poster, WebhookSchedule: n.webhookSchedule,
+		SimulateRecipients: c.Simulate, HoldOutgoing: n.store.IsHeld(), MostHanging: hangingConnections(fileLimit()), Poster: n.poster, WebhookSchedule: n.webhookSchedule,
 	})
 	return err
 }
@@ -152,6 +152,7 @@ func (n *node) openEdges() (err error) {
 	}, inboxReceiver{n.system, ingest.MessageAuthenticator{AuthServID: n.domain, DNS: n.dns, LocalKeys: n.system, CachedFindings: mailauth.NewFindings(), Now: time.Now}})
 	n.web = http.New(http.Options{
 		BaseURL: n.baseURL(), SMTP: n.smtpHere(), ServiceDomain: n.domain, MaxConns: webConns, TrustedProxies: n.proxies,
+		Simulate:       c.Simulate,
 		LocalOnly:      c.BaseURL == "" && !isPublic(c.HTTP) && !isPublic(c.HTTPS),
 		SignupOpen:     func() bool { return c.Signup != "closed" },
 		MetricsHandler: n.metricsHandler(), MetricsPublic: c.Metrics == "public",
@@ -159,7 +160,7 @@ func (n *node) openEdges() (err error) {
 		ChallengeHandler: n.tls.challengeHandler,
 	}, http.Ports{
 		Credentials: n.system, Views: n.system, Auth: n.system, Keys: n.system, Inboxes: n.system, Messages: n.system,
-		Events: n.system, Sending: n.system, Meetings: n.system, Feeds: n.system.Feeds, Owners: n.system.OwnerSettings, Webhooks: n.system, Domains: n.system,
+		Events: n.system, Sending: n.system, Meetings: n.system, Feeds: n.system.Feeds, Owners: n.system.OwnerSettings, Webhooks: n.system, Domains: n.system, Simulation: actors.SimulatedReceiver{ReceivingService: n.system.ReceivingService},
 	})
 	n.admin, err = operator.OpenSocket(cmp.Or(c.AdminSocket, filepath.Join(c.Data, "admin.sock")), operator.AdminTarget{
 		System: n.system, Store: n.store, ReadStats: n.collectStats, BaseURL: n.baseURL(), DataFolder: c.Data, ServiceDomain: n.domain, MXHost: n.mxHost, DNS: freshResolver(n.dnsServer),

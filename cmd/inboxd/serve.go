@@ -34,6 +34,8 @@ type serveCommand struct {
 
 	Webhooks webhookFlags `embed:""`
 
+	Simulate bool `help:"For tests: let clients simulate incoming messages (POST .../messages) and send to bounced@, deferred@, slow@ and rejected@simulate.DOMAIN."`
+
 	ResumeQueue bool `help:"Send the messages and webhooks that a restored backup holds, like inboxd admin queue release."`
 
 	Memory         byteSize      `help:"Memory for resident inboxes; above it, the inboxes idle longest are evicted." default:"512MiB" placeholder:"SIZE"`

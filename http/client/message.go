@@ -80,6 +80,7 @@ type Message struct {
 	Links              []string          `json:"links"`
 	LinkTexts          []LinkText        `json:"link_texts"`      // the same URLs with their texts; in lists only on request
 	LinksTruncated     bool              `json:"links_truncated"` // there were more
+	Simulated          bool              `json:"simulated"`       // a client wrote it for a test
 	Attachments        []Attachment      `json:"attachments"`
 	CalendarEvent      *Said             `json:"calendar_event"`  // nil: the message is not about a meeting
 	CalendarEvents     []Said            `json:"calendar_events"` // all meetings of a message with several

@@ -101,6 +101,8 @@ def test_every_call_on_a_message(inbox: Inbox) -> None:
 
 
 def test_every_call_on_an_inbox_and_the_account(inboxd: Inboxd, inbox: Inbox) -> None:
+    simulated = inbox.simulate(sender="Shop <shop@example.com>", text="Your code is 482913")
+    assert (simulated["otp_code"], simulated["simulated"], simulated["from"]["name"]) == ("482913", True, "Shop")
     assert inbox.update(retention_hours=2)["retention_hours"] == 2
     assert inboxd.inboxes.get(inbox.address).address == inbox.address
     assert list(inboxd.suppressions.list()) == []

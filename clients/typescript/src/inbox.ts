@@ -3,7 +3,7 @@ import { ApiError, InboxdError, TimeoutError } from "./errors.js";
 import { follow, type FollowOptions, type Followed } from "./events.js";
 import { answering } from "./reply.js";
 import { once, passes, pauseBefore, sleep, type Transport } from "./transport.js";
-import type { ArrivedMessage, CallOptions, CreatedInbox, InboxChange, InboxInfo, LatestQuery, Letter, Message, MessageQuery, OnceOptions } from "./types.js";
+import type { ArrivedMessage, CallOptions, CreatedInbox, InboxChange, InboxInfo, LatestQuery, Letter, Message, MessageQuery, OnceOptions, SimulatedMessage } from "./types.js";
 
 /** Options of a wait: its time limit, and which messages match. */
 export interface WaitOptions {
@@ -158,6 +158,11 @@ export class Inbox {
   async send(letter: Letter, options: OnceOptions = {}): Promise<number> {
     const call = { method: "POST", path: `${this.#path}/send`, body: letter, headers: once(options.idempotencyKey), member: "message_id" } as const;
     return this.#transport.member<number>(call, options);
+  }
+
+  /** Receives a message as if it had come over SMTP, and returns it. Needs inbox:manage and a server with --simulate. */
+  async simulate(message: SimulatedMessage, options: CallOptions = {}): Promise<Message> {
+    return this.#transport.member<Message>({ method: "POST", path: `${this.#path}/messages`, body: message, member: "email" }, options);
   }
 
   /**

@@ -15,6 +15,8 @@ export type CreatedInbox = Schemas["CreatedInbox"];
 export type InboxOrder = Schemas["InboxOrder"];
 export type InboxChange = NonNullable<Body<"updateInbox">>;
 export type Letter = Body<"sendMessage">;
+/** A message for `simulate`; `from` is an address, or a name and an address. */
+export type SimulatedMessage = Body<"simulateMessage">;
 export type Meeting = Schemas["Meeting"];
 export type OneMeeting = Schemas["OneMeeting"];
 export type MeetingOrder = Schemas["MeetingOrder"];

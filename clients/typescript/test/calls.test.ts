@@ -83,6 +83,9 @@ test("every call on a message", () =>
     await inbox.deleteMessage(m.id);
     await assert.rejects(inbox.message(m.id), /not found in inbox/);
     await mail(inbox.address, "Hello", "A text");
+    const simulated = await inbox.simulate({ from: "shop@example.com", text: "Your code is 482913" });
+    assert.deepEqual([simulated.otp_code, simulated.simulated], ["482913", true]);
+    await inbox.deleteMessage(simulated.id);
     assert.equal(await inbox.deleteMessages({ before: 100 }), 1);
     await mail(inbox.address.replace("@", "+lane@"), "Lane", "A text");
     assert.equal((await inbox.tagged("lane").waitForMessage()).subject, "Lane");

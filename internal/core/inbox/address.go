@@ -21,7 +21,7 @@ var reservedPrefixes = []string{
 // records.
 var reservedLabels = strings.Fields(`_acme-challenge _dmarc _domainkey _mta-sts _report _smtp _tls _tcp _udp
 	admin api autoconfig autodiscover caldav carddav cpanel dns ftp hostmaster imap imaps isatap ldap localhost login mail mailer-daemon
-	mailhost mta mta-sts mx ns ntp openpgpkey pop pop3 pop3s postmaster root sftp smtp smtps ssh ssl sso submission tls vpn
+	mailhost mta mta-sts mx ns ntp openpgpkey pop pop3 pop3s postmaster root sftp simulate smtp smtps ssh ssl sso submission tls vpn
 	webdisk webmail webmaster whm wpad www`)
 
 // numberedLabels are also reserved when followed by a number.

@@ -105,6 +105,8 @@ type Content struct {
 	Doc  message.ParsedMessage
 	OTP  OTP
 	Auth Auth
+	// Simulated means that a client wrote the message for a test, and no server sent it.
+	Simulated bool
 	// SpamVerdict is the scanner's verdict; nil: not scanned.
 	Spam *SpamVerdict
 	// Calendar is what the message said about a meeting; nil: nothing. It is specific to this

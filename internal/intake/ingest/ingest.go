@@ -39,6 +39,9 @@ type Envelope struct {
 	// StoredEncrypted means that the message is stored only encrypted: no code, links or invitation are
 	// searched for.
 	StoredEncrypted bool
+	// Simulated means that a client wrote the message for a test. It must have a Helo, because it is
+	// not from an inbox of this node, and nothing to determine a verdict.
+	Simulated bool
 	// OnStored is called for each inbox that stored the message, with its id there; nil: not needed.
 	OnStored func(inbox string, id int64)
 	// SharedStorage is for the recipients of several envelopes with the same bytes; nil: only the
@@ -73,6 +76,7 @@ func ParseMessage(env Envelope, raw []byte) IncomingMessage {
 	} else {
 		content, invited = readContent(env, raw)
 	}
+	content.Simulated = env.Simulated
 	m := IncomingMessage{Content: content, Raw: raw, Invitations: invited, OnStored: env.OnStored, mailFrom: env.MailFrom, traceLen: env.TraceLen, sharedStorage: env.SharedStorage}
 	// Lists keep these strings longer than the document, whose header strings share one block.
 	m.Subject, m.From = copyStrings(content.Doc.Subject, content.Doc.From)

@@ -29,7 +29,7 @@ func (m IncomingMessage) SealedFor(rcpts []string, key sealed.RecipientKey, keye
 	}
 	cmd := inbox.Receive{
 		From: message.Mailbox{Email: strings.Clone(m.From.Email)}, EnvelopeTo: rcpts[0], NamedRecipients: copySeveral(rcpts),
-		Content:        &inbox.Content{Doc: sealed.UnencryptedFacts(&m.Content.Doc), Auth: m.Content.Auth, Spam: undescribed(m.Content.Spam)},
+		Content:        &inbox.Content{Doc: sealed.UnencryptedFacts(&m.Content.Doc), Auth: m.Content.Auth, Simulated: m.Content.Simulated, Spam: undescribed(m.Content.Spam)},
 		Raw:            mail.Envelope,
 		EncryptedParts: &inbox.EncryptedParts{PlainSize: int64(len(m.Raw)), EncryptedFiles: mail.Files, RepeatDigest: repeat, HasMessageID: m.Content.Doc.MessageID != ""},
 	}

@@ -146,6 +146,18 @@ class AsyncInbox:
         call = Call("POST", self._path("send"), body=letter, headers=once(idempotency_key), member="message_id")
         return int(await self._transport.member(call))
 
+    async def simulate(
+        self, *, sender: str, subject: Optional[str] = None, text: Optional[str] = None, html: Optional[str] = None,
+        attachments: Optional[Sequence[Json]] = None,
+    ) -> Message:
+        """Receive a message from ``sender`` as if it had come over SMTP, and return it. Needs inbox:manage and a server with --simulate.
+
+        ``sender`` is an address, or a name and an address: ``Shop <shop@example.com>``. ``attachments`` are as for send.
+        """
+        letter = given(**{"from": sender}, subject=subject, text=text, html=html, attachments=None if attachments is None else [*attachments])
+        message: Message = await self._transport.member(Call("POST", self._path("messages"), body=letter, member="email"))
+        return message
+
     async def reply(
         self, to: Message, *, subject: Optional[str] = None, body: Optional[str] = None, html: Optional[str] = None, cc: Sequence[str] = (),
         bcc: Optional[Sequence[str]] = None, attachments: Optional[Sequence[Json]] = None, idempotency_key: Optional[str] = None,
