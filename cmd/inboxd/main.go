@@ -43,6 +43,8 @@ func kongOptions() []kong.Option {
 		kong.Vars{"version": version.ProgramLine("inboxd")},
 		kong.Description("E-mail inboxes for software agents: create inboxes, receive mail over SMTP, read one-time codes over HTTP."),
 		kong.DefaultEnvars("INBOXD"),
+		kong.PostBuild(keepServerVariables),
+		kong.ValueFormatter(helpWithDefault),
 		kong.Configuration(readTOML),
 		kong.ShortUsageOnError(),
 	}

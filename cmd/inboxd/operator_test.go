@@ -170,6 +170,20 @@ func TestOperatorLists(t *testing.T) {
 		hook := s.wants(t, 201, "POST", "/api/webhooks", bearer(u.session), map[string]any{"url": "https://hooks.example.test/" + name, "event": "message.received"})
 		secret, _ = hook.body["secret"].(string)
 	}
+	for list, want := range map[string]string{
+		"account": `"email":"ann@example.test","plan":`, "inbox": `{"account":"ann@example.test","address":"ann1@`,
+		"webhook": `{"account":"ann@example.test","id":`, "queue": "",
+	} {
+		out := admin(t, dir, list, "list", "--json")
+		if !strings.Contains(out, want) || strings.Contains(out, "0001-01-01") {
+			t.Errorf("%s list --json: %s", list, out)
+		}
+		for line := range strings.Lines(out) {
+			if !json.Valid([]byte(line)) {
+				t.Errorf("%s list --json has the line %s", list, line)
+			}
+		}
+	}
 	all := admin(t, dir, "inbox", "list")
 	for _, want := range []string{"ann1@", "ann2@", "bob1@", "bob2@", "bob@example.test", "of ann"} {
 		if !strings.Contains(all, want) {

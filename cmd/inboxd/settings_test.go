@@ -1,11 +1,14 @@
 package main
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/alecthomas/kong"
 )
 
 func TestFlagsThatCanNotBe(t *testing.T) {
@@ -73,6 +76,78 @@ func TestWrongFlagsSayWhatIsRight(t *testing.T) {
 		out, code := run("serve", c.flag, c.value)
 		if code == 0 || !strings.Contains(out, "inboxd: error: "+c.want+"\n") {
 			t.Errorf("%s %s: exit %d, %s", c.flag, c.value, code, out)
+		}
+	}
+}
+
+// TestConfigFileErrorsHaveAPlace: line, column, and the flag that was meant.
+func TestConfigFileErrorsHaveAPlace(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "inboxd.toml")
+	for text, want := range map[string]string{
+		"http = \"127.0.0.1:0\"\n  smpt = \"x\"\n": `:2:3: the config file has the unknown key "smpt". Did you mean one of "smtp", "smtps"? inboxd serve --help`,
+		"limit = 3\n":                           `:1:1: the config file has the unknown key "limit". inboxd serve --help`,
+		"[plans.free]\nhttp = 1\n[plan.free]\n": `:3:2: the config file has the unknown key "plan". Did you mean "`,
+		"http = \"a\nb\"\n":                     `:1:10: the config file is not valid TOML`,
+	} {
+		writeFile(t, config, text)
+		out, code := run("serve", "--config", config)
+		if code == 0 || !strings.Contains(out, "--config: "+config+want) && !strings.Contains(out, "error: "+config+want) {
+			t.Errorf("%q: exit %d, %s", text, code, out)
+		}
+	}
+}
+
+// TestPublicNodeConfiguration: docs/operate/inboxd.toml has only known keys, and values that work.
+func TestPublicNodeConfiguration(t *testing.T) {
+	t.Setenv("INBOXD_SMARTHOST_PASSWORD", "secret")
+	var cli commandLine
+	k, err := kong.New(&cli, kongOptions()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := k.Parse([]string{"serve", "--config", filepath.Join("..", "..", "docs", "operate", "inboxd.toml")}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := cli.Serve.parseSettings(slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	if c := cli.Serve; c.Domain != "mail.example.com" || !c.ACME || c.HTTPS != "0.0.0.0:443" || c.Plans["paid"]["sends_per_day"] != int64(5000) {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestVariablesAreTheServers: no variable changes what a command does, and help shows defaults.
+func TestVariablesAreTheServers(t *testing.T) {
+	help, _ := run("admin", "queue", "list", "--help")
+	if strings.Contains(help, "INBOXD_LIMIT") || !strings.Contains(help, "INBOXD_DATA") || !strings.Contains(help, "INBOXD_ADMIN_SOCKET") {
+		t.Error(help)
+	}
+	help, _ = run("serve", "--help")
+	for _, want := range []string{"(default: 127.0.0.1:8080)", "(default: 512MiB)", "(default: none)", "$INBOXD_SMARTHOST_PASSWORD"} {
+		if !strings.Contains(strings.Join(strings.Fields(help), " "), want) {
+			t.Errorf("%s is not in\n%s", want, help)
+		}
+	}
+}
+
+// TestACMEThatCannotWork is refused at the start.
+func TestACMEThatCannotWork(t *testing.T) {
+	for _, c := range []struct {
+		flags serveCommand
+		want  string
+	}{
+		{serveCommand{edgeFlags: edgeFlags{HTTPS: "0.0.0.0:443"}, Domain: "mail.example.com"}, ""},
+		{serveCommand{HTTP: ":80", Domain: "mail.example.com"}, ""},
+		{serveCommand{edgeFlags: edgeFlags{HTTPS: "0.0.0.0:443"}, Domain: "inbox.localhost"}, "--acme: inbox.localhost is not a public domain name"},
+		{serveCommand{edgeFlags: edgeFlags{HTTPS: "0.0.0.0:443"}, Domain: "co.uk"}, "--acme: co.uk is not a public domain name"},
+		{serveCommand{edgeFlags: edgeFlags{HTTPS: "0.0.0.0:443"}, Domain: "mail.example.com", BaseURL: "https://192.0.2.1"}, "--acme: 192.0.2.1 is not a public domain name"},
+		{serveCommand{edgeFlags: edgeFlags{HTTPS: "0.0.0.0:8443"}, Domain: "mail.example.com"}, "--acme: the authority connects to port 443 or 80"},
+		{serveCommand{edgeFlags: edgeFlags{HTTPS: "127.0.0.1:443"}, Domain: "mail.example.com"}, "--acme: the authority connects to port 443 or 80"},
+	} {
+		c.flags.ACME = true
+		_, err := c.flags.configureTLS(c.flags.Domain, slog.New(slog.DiscardHandler))
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want)) {
+			t.Errorf("%+v: %v, want %q", c.flags.edgeFlags, err, c.want)
 		}
 	}
 }

@@ -8,10 +8,12 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,6 +22,7 @@ import (
 	"github.com/valyala/fasthttp/fasthttpadaptor"
 	"golang.org/x/crypto/acme"
 	"golang.org/x/crypto/acme/autocert"
+	"golang.org/x/net/publicsuffix"
 )
 
 // tlsSettings is the TLS configuration of the edges. Without certificates all configurations are
@@ -67,6 +70,9 @@ func (c *serveCommand) configureACME(domain string, logger *slog.Logger) (*tlsSe
 			hosts = append(hosts, u.Hostname())
 		}
 	}
+	if err := c.checkACME(hosts); err != nil {
+		return nil, err
+	}
 	client := &acme.Client{DirectoryURL: c.ACMEDirectory, UserAgent: "inboxd"}
 	if c.ACMECA != "" {
 		roots, err := readRoots(c.ACMECA)
@@ -95,6 +101,26 @@ func (c *serveCommand) configureACME(domain string, logger *slog.Logger) (*tlsSe
 		challengeHandler: fasthttpadaptor.NewFastHTTPHandler(withoutPort(manager.HTTPHandler(http.NotFoundHandler()))),
 		firstExpiry:      ends.earliestExpiry,
 	}, nil
+}
+
+// checkACME refuses settings with which the default authority cannot issue a certificate. Another
+// authority may know private names, and be reached by other ports.
+func (c *serveCommand) checkACME(hosts []string) error {
+	if c.ACMEDirectory != "" {
+		return nil
+	}
+	for _, host := range hosts {
+		suffix, known := publicsuffix.PublicSuffix(host)
+		if _, err := netip.ParseAddr(host); err == nil || host == suffix || !known && !strings.Contains(suffix, ".") {
+			return fmt.Errorf("--acme: %s is not a public domain name, so no certificate can be issued for it. Set --domain and --base-url, or --acme-hosts, to names that point to this server", host)
+		}
+	}
+	for addr, port := range map[string]string{c.HTTP: "80", c.HTTPS: "443"} {
+		if _, at, _ := net.SplitHostPort(addr); at == port && isPublic(addr) {
+			return nil
+		}
+	}
+	return errors.New("--acme: the authority connects to port 443 or 80 of this server, which listens at neither. Use --https 0.0.0.0:443, or --http 0.0.0.0:80. If these ports are forwarded to others here, name the authority by --acme-directory https://acme-v02.api.letsencrypt.org/directory")
 }
 
 // expiries holds the expiry times, by host, of the certificates used since the start. A renewal is

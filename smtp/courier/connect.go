@@ -17,6 +17,7 @@ import (
 // connectTarget is one address to connect to, with its TLS and login requirements.
 type connectTarget struct {
 	host        string // for the certificate and the report
+	label       string // in errors of the network
 	addr        string // host:port
 	dialControl func(network, address string, c syscall.RawConn) error
 	implicitTLS bool // TLS from the first byte
@@ -28,7 +29,7 @@ type connectTarget struct {
 
 func (c *Courier) mxTarget(host string, addr netip.Addr, required bool) connectTarget {
 	at := netip.AddrPortFrom(addr, uint16(c.opts.MXPort))
-	return connectTarget{host: host, addr: at.String(), dialControl: c.opts.AddressPolicy.DialControl, requireTLS: required}
+	return connectTarget{host: host, label: host, addr: at.String(), dialControl: c.opts.AddressPolicy.DialControl, requireTLS: required}
 }
 
 // smarthostTargets returns the addresses of the smarthost in the order to be tried. If there are
@@ -45,7 +46,7 @@ func (c *Courier) smarthostTargets(ctx context.Context) (list []connectTarget, h
 	}
 	for _, addr := range addrs {
 		list = append(list, connectTarget{
-			host: host, addr: net.JoinHostPort(addr, port), username: s.Username, password: s.Password,
+			host: host, label: "smarthost " + net.JoinHostPort(host, port), addr: net.JoinHostPort(addr, port), username: s.Username, password: s.Password,
 			implicitTLS: s.TLS == TLSImplicit, plainOnly: s.TLS == TLSNone,
 			requireTLS: s.requiresTLS(host),
 		})

@@ -10,6 +10,20 @@ import (
 	"inboxd/internal/core/delivery"
 )
 
+// TestDeadSmarthostIsNamed: the sender and the operator read which server is not there, and why.
+func TestDeadSmarthostIsNamed(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := ln.Addr().String()
+	ln.Close()
+	got := courier(t, Options{Smarthost: Smarthost{Addr: addr}}).Deliver(t.Context(), toX("a@x.example"))[0]
+	if want := "smarthost " + addr + " cannot be reached: connect: connection refused"; got.Text != want || got.Outcome != delivery.OutcomeTemporary {
+		t.Errorf("%v %q, want %q", got.Outcome, got.Text, want)
+	}
+}
+
 // TestSmarthostIsResolved checks that the name of the smarthost is looked up with its own resolver,
 // and that the report says so if the name does not resolve.
 func TestSmarthostIsResolved(t *testing.T) {

@@ -190,7 +190,7 @@ func (x *exchange) deliverOver(ctx context.Context, key string, t connectTarget)
 		if err == nil {
 			return true
 		}
-		x.recordFailure(t.host, networkError(t.host, err))
+		x.recordFailure(t.host, networkError(t.label, err))
 		var unwanted *unwantedNow
 		if x.acceptedCount == before || ctx.Err() != nil || errors.As(err, &unwanted) {
 			return false

@@ -62,7 +62,7 @@ func networkError(host string, err error) *connectionError {
 	}
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "dial" {
-		return &connectionError{localVerdict(delivery.NoRoute, "%s cannot be reached", host)}
+		return &connectionError{localVerdict(delivery.NoRoute, "%s cannot be reached: %s", host, plainReason(err))}
 	}
 	return &connectionError{localVerdict(delivery.ConnectionBroken, "The connection to %s broke: %s", host, plainReason(err))}
 }

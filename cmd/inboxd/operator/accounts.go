@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	crand "crypto/rand"
 	"fmt"
@@ -78,13 +79,13 @@ func (c *accountCreate) Run(server *Command) error {
 	return nil
 }
 
-type accountList struct{}
+type accountList struct{ listFormat }
 
 // Run implements the command.
-func (accountList) Run(server *Command) error {
+func (c *accountList) Run(server *Command) error {
 	var accounts []accountRow
-	if err := server.callServer("/account/list", nil, &accounts); err != nil {
-		return err
+	if err := server.callServer("/account/list", nil, &accounts); err != nil || c.JSON {
+		return cmp.Or(err, printLines(accounts))
 	}
 	w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "ID\tEMAIL\tPLAN\tINBOXES\tCREATED")

@@ -31,20 +31,26 @@ func (s *Socket) showDKIM(ctx context.Context, _ struct{}) (any, error) {
 	return domain.ZoneFile(records), err
 }
 
-type dnsCommand struct{}
+type dnsCommand struct{ listFormat }
 
 // Run implements the command. It exits with 1 if a record is missing or could not be looked up.
-func (dnsCommand) Run(server *Command) error {
+func (c *dnsCommand) Run(server *Command) error {
 	var shown []lookup.ServiceRecord
 	if err := server.callServer("/dns", struct{}{}, &shown); err != nil {
 		return err
 	}
 	w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "\tTYPE\tNAME\tWANTED\tSHOWN")
+	c.printHead(w, "\tTYPE\tNAME\tWANTED\tSHOWN")
 	missing := 0
 	for _, one := range shown {
 		if !one.OK {
 			missing++
+		}
+		if c.JSON {
+			if err := printLines([]lookup.ServiceRecord{one}); err != nil {
+				return err
+			}
+			continue
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", dnsVerdict(one), one.Type, one.Name, shortenLine(one.Want), shortenLine(foundRecords(one)))
 	}

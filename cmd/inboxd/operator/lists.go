@@ -2,7 +2,9 @@ package operator
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"text/tabwriter"
@@ -28,7 +30,7 @@ type (
 		MessageCount  int       `json:"messages"`
 		UnreadCount   int       `json:"unread"`
 		TotalBytes    int64     `json:"bytes"`
-		LastMessageAt time.Time `json:"last_message_at"`
+		LastMessageAt time.Time `json:"last_message_at,omitzero"`
 		IsEncrypted   bool      `json:"encrypted"`
 		CreatedAt     time.Time `json:"created_at"`
 	}
@@ -37,24 +39,86 @@ type (
 		Event        string    `json:"event"`
 		InboxAddress string    `json:"inbox"`
 		URL          string    `json:"url"`
-		LastAt       time.Time `json:"last_at"`
+		LastAt       time.Time `json:"last_at,omitzero"`
 		LastStatus   int       `json:"last_status"`
 	}
 )
 
+// listFormat is the form in which a list is printed.
+type listFormat struct {
+	JSON bool `name:"json" help:"Print one JSON object a line instead of a table."`
+}
+
+// printLines prints a JSON object a line, which programs can read while it is printed.
+func printLines[T any](rows []T) error {
+	out := json.NewEncoder(os.Stdout)
+	for i := range rows {
+		if err := out.Encode(&rows[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printHead prints the head of a table.
+func (f listFormat) printHead(w io.Writer, columns string) {
+	if !f.JSON {
+		fmt.Fprintln(w, columns)
+	}
+}
+
+// Rows as JSON, with their account.
+type (
+	inboxLine struct {
+		Account string `json:"account"`
+		inboxRow
+	}
+	damagedLine struct {
+		Account string `json:"account"`
+		Address string `json:"address"`
+		Damaged bool   `json:"damaged"`
+	}
+	webhookLine struct {
+		Account string `json:"account"`
+		webhookRow
+	}
+)
+
+// printJSON prints a page as JSON lines.
+func (p *inboxesPage) printJSON(email string) error {
+	for _, i := range p.Inboxes {
+		if err := printLines([]inboxLine{{email, i}}); err != nil {
+			return err
+		}
+	}
+	for _, address := range p.DamagedInboxes {
+		if err := printLines([]damagedLine{{email, address, true}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 type inboxList struct {
+	listFormat
 	Email string `arg:"" optional:"" help:"E-mail address of the account (default: all accounts)."`
 }
 
 // Run implements the command.
 func (c *inboxList) Run(server *Command) error {
 	w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "ADDRESS\tACCOUNT\tMESSAGES\tUNREAD\tSIZE\tLAST MAIL\tENCRYPTED\tLABEL")
+	c.printHead(w, "ADDRESS\tACCOUNT\tMESSAGES\tUNREAD\tSIZE\tLAST MAIL\tENCRYPTED\tLABEL")
 	err := server.forEachAccount(c.Email, func(email string) error {
 		for order := (inboxesOrder{AccountEmail: email}); ; {
 			var page inboxesPage
 			if err := server.callServer("/inbox/list", order, &page); err != nil {
 				return err
+			}
+			if c.JSON {
+				if err := page.printJSON(email); err != nil {
+					return err
+				}
+				page.Inboxes, page.DamagedInboxes = nil, nil
 			}
 			for _, i := range page.Inboxes {
 				fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%s\t%t\t%s\n", i.Address, email, i.MessageCount, i.UnreadCount, ByteText(i.TotalBytes), formatTime(i.LastMessageAt), i.IsEncrypted, i.Label)
@@ -74,19 +138,26 @@ func (c *inboxList) Run(server *Command) error {
 }
 
 type webhookList struct {
+	listFormat
 	Email string `arg:"" optional:"" help:"E-mail address of the account (default: all accounts)."`
 }
 
 // Run implements the command. Secrets are not shown.
 func (c *webhookList) Run(server *Command) error {
 	w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tACCOUNT\tEVENT\tINBOX\tLAST CALL\tSTATUS\tURL")
+	c.printHead(w, "ID\tACCOUNT\tEVENT\tINBOX\tLAST CALL\tSTATUS\tURL")
 	err := server.forEachAccount(c.Email, func(email string) error {
 		var rows []webhookRow
 		if err := server.callServer("/webhook/list", emailOrder{email}, &rows); err != nil {
 			return err
 		}
 		for _, h := range rows {
+			if c.JSON {
+				if err := printLines([]webhookLine{{email, h}}); err != nil {
+					return err
+				}
+				continue
+			}
 			fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", h.ID, email, h.Event, orDash(h.InboxAddress), formatTime(h.LastAt), webhookStatus(h), h.URL)
 		}
 		return nil

@@ -19,7 +19,7 @@ func TestServerThatStandsStill(t *testing.T) {
 	defer ln.Close()
 	server := &Command{AdminSocket: path, patience: 50 * time.Millisecond}
 	for name, run := range map[string]func(*Command) error{
-		"stats": (&statsCommand{}).Run, "dns": dnsCommand{}.Run, "account delete": (&accountDelete{}).Run, "backup": (&backupCommand{}).Run,
+		"stats": (&statsCommand{}).Run, "dns": (&dnsCommand{}).Run, "account delete": (&accountDelete{}).Run, "backup": (&backupCommand{}).Run,
 	} {
 		if err := run(server); err == nil || !strings.HasSuffix(err.Error(), path+" did not respond within 50ms") {
 			t.Errorf("%s: %v", name, err)

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -24,6 +25,7 @@ type queueCommands struct {
 }
 
 type queueList struct {
+	listFormat
 	Limit int `help:"Maximum number of messages to list." default:"100"`
 }
 
@@ -43,8 +45,8 @@ type (
 // Run implements the command.
 func (c *queueList) Run(server *Command) error {
 	var queue queuePage
-	if err := server.callServer("/queue/list", queueOrder{c.Limit}, &queue); err != nil {
-		return err
+	if err := server.callServer("/queue/list", queueOrder{c.Limit}, &queue); err != nil || c.JSON {
+		return cmp.Or(err, printLines(queue.QueueItems))
 	}
 	w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "INBOX\tMESSAGE\tDUE\tATTEMPTS\tSTATUS\tRECIPIENTS\tERROR")

@@ -20,12 +20,12 @@ type ServiceResolver interface {
 
 // ServiceRecord is a record that others must find in DNS about the service's own domain.
 type ServiceRecord struct {
-	Type string   // MX, A, PTR or TXT
-	Name string   // the queried name
-	Want string   // the value to publish; a description where only the operator knows the value
-	Has  []string // the published values
-	OK   bool
-	Err  string // why DNS did not answer; empty: it did
+	Type string   `json:"type"`   // MX, A, PTR or TXT
+	Name string   `json:"name"`   // the queried name
+	Want string   `json:"wanted"` // the value to publish; a description where only the operator knows the value
+	Has  []string `json:"shown"`  // the published values
+	OK   bool     `json:"ok"`
+	Err  string   `json:"error,omitempty"` // why DNS did not answer; empty: it did
 }
 
 // QueryService queries the DNS records of the service at name, whose mail server is mxHost. MX,
