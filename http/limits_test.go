@@ -8,7 +8,7 @@ import (
 // textLimits are the limits of text (specification, Sending), in code points, including names and
 // credentials, by field name. Every text of every request must be listed here.
 var textLimits = map[string]int{
-	"label": 100, "subject": 200, "body": 1_000_000, "html": 2_000_000, "filename": 255, "in_reply_to": 250,
+	"label": 100, "from": 354, "subject": 200, "body": 1_000_000, "text": 1_000_000, "html": 2_000_000, "filename": 255, "in_reply_to": 250,
 	"comment": 10_000, "message": 10_000, "title": 300, "location": 500, "description": 20_000,
 	"start": 64, "end": 64, "timezone": 64, "response": 64,
 	"public_key": 10_000, "email": 254, "to": 254, "password": 128, "old": 128, "new": 128, "token": 200, "prefix": 64, "subdomain": 63, "domain": 253, "url": 2048, "event": 64, "inbox": 254,
