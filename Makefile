@@ -4,7 +4,12 @@ FUZZ    ?= 30s
 CLONES  ?= 2000
 SOAK    ?= 8h
 ARGS    ?=
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
+# The newest release, and the commit that a program is built from.
+RELEASE := $(shell sed -n 's/^\#\# \([0-9][0-9.]*\) .*/\1/p' CHANGELOG.md | head -n 1)
+VERSION ?= $(RELEASE)$(addprefix +,$(shell git describe --always --dirty --exclude '*' 2>/dev/null))
+# Of make dist: https://github.com/OWNER/NAME, where the release will be; what to build for.
+REPOSITORY ?=
+PLATFORMS  ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 # Rules that start no goroutine: the race detector makes them twenty times slower and has nothing to
 # find. make race runs them with it all the same.
 PURE   := ./internal/mail/message/... ./internal/mail/icalendar/... ./internal/mail/otp ./internal/core/calendar/... ./http/contract
@@ -25,7 +30,7 @@ WATCH  := -race -gcflags=golang.org/x/crypto/argon2=-race=false
 # What make deps unpacked is found before what the machine has.
 export PATH := $(CURDIR)/.deps/bin:$(PATH)
 
-.PHONY: build run page page-all page-figures client-packages client-figures client-reference check quick clean test test-all test-raced test-whole test-clients race ownercheck lint lint-go lint-page house notice otp-train fuzz bench crash deps soak help
+.PHONY: build run page page-all page-figures client-packages client-figures client-reference check quick clean test test-all test-raced test-whole test-clients race ownercheck lint lint-go lint-page house notice otp-train fuzz bench crash deps soak dist vulncheck help
 
 build: ## the programs, into bin/, stamped with VERSION
 	$(GO) build -ldflags '-X inboxd/internal/base/version.stamped=$(VERSION)' -o bin/ ./cmd/...
@@ -49,7 +54,7 @@ run: ## the server with its defaults, and ARGS: make run ARGS="--log-level info"
 	./bin/inboxd serve --webhook-allow 127.0.0.0/8,::1/128 $(ARGS)
 
 clean: ## removes what build, deps and test made
-	rm -rf bin .deps http/dashboard/web/licences.txt
+	rm -rf bin dist .deps http/dashboard/web/licences.txt
 	find . -name node_modules -type d -prune -exec rm -rf {} +
 
 check: ## lint-go and the quick tests beside it; needs nothing beside Go
@@ -148,6 +153,14 @@ soak: ## all that draws at random, for SOAK in all, 30m for example: clones, kil
 
 deps: ## unpacks what the tests use beside Go into .deps: Debian's packages and npm's; installs nothing
 	./.ci/deps
+
+# The tools are in a module of their own. The same commit and Go version always give the same bytes.
+dist: ## a release into dist/: archives, .deb, image, .mcpb, components, checksums; also server.json with REPOSITORY
+	cd .ci/release && $(GO) run . -version $(RELEASE) -repository "$(REPOSITORY)" -platforms "$(PLATFORMS)"
+
+vulncheck: ## known vulnerabilities in what the programs call; asks the Go vulnerability database
+	cd .ci/release && $(GO) build -o ../../bin/govulncheck golang.org/x/vuln/cmd/govulncheck
+	./bin/govulncheck ./...
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12

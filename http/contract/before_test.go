@@ -46,16 +46,16 @@ func breaking(t *testing.T, now []byte) []change {
 }
 
 var (
-	unreleased = regexp.MustCompile(`(?s)\n## Unreleased\n(.*?)(\n## |$)`)
-	bullet     = regexp.MustCompile(`(?m)^- Contract: .*(\n  .*)*`)
-	quoted     = regexp.MustCompile("`[^`]+`")
+	newest = regexp.MustCompile(`(?s)\n## [^\n]+\n(.*?)(\n## |$)`)
+	bullet = regexp.MustCompile(`(?m)^- Contract: .*(\n  .*)*`)
+	quoted = regexp.MustCompile("`[^`]+`")
 )
 
-// untold returns the changes that no line "- Contract: ..." of the unreleased changelog names: by
+// untold returns the changes that no line "- Contract: ..." of the newest section of the changelog names: by
 // the id of their operation or, without one, by the first name that oasdiff quotes.
 func untold(changes []change, changelog string) (missing []change) {
 	var said string
-	if m := unreleased.FindStringSubmatch(changelog); m != nil {
+	if m := newest.FindStringSubmatch(changelog); m != nil {
 		said = strings.Join(bullet.FindAllString(m[1], -1), "\n")
 	}
 	for _, c := range changes {

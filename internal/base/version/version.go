@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// stamped is set by make build (-ldflags -X), and empty in a build by go build or go install.
+// stamped is set by make build and make dist (-ldflags -X), and empty in a build by go build or go install.
 var stamped string
 
 // BuildString is the version: the stamped one, else the version or commit of the module from the Go
