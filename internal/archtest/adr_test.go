@@ -15,7 +15,7 @@ import (
 var adrParts = []string{"Status", "Context", "Choice", "What we gave up", "How we would notice that we were wrong"}
 
 // indexed is the last number that the index must explain; a later one may be in progress.
-const indexed = "0117"
+const indexed = "0124"
 
 const (
 	adrTitleLen = 85  // largest number of characters
