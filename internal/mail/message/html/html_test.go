@@ -132,6 +132,18 @@ func TestLinkTexts(t *testing.T) {
 	}
 }
 
+// TestLongLabels checks that a label of 60 letters is read in every script, and a sentence is not.
+func TestLongLabels(t *testing.T) {
+	for letter, times := range map[string]int{"a": 60, "ত": 60, "𞤀": 60} {
+		if v := viewOf("<a href=http://b.example>" + strings.Repeat(letter, times) + "</a>"); len(v.Anchors) != 1 {
+			t.Errorf("%s: no link in %+v", letter, v)
+		}
+	}
+	if v := viewOf("<a href=http://b.example>" + strings.Repeat("word ", 60) + "</a>"); len(v.Anchors) != 0 {
+		t.Errorf("a label of 300 bytes: %+v", v)
+	}
+}
+
 func FuzzVisibleText(f *testing.F) {
 	for _, in := range []string{
 		"<p style='display:none'>a<b>1</b>", "<table><tr><td>a<td>b</table>", "<style>.a{font-size:0}</style><i class=a>x",

@@ -106,6 +106,9 @@ func urlLen(s string) int {
 	if whole {
 		end += pathLen(s[end:], strings.IndexFunc(s[:end], unspaced) >= 0)
 	}
+	if n := strings.Index(s[:end], "]("); n > 0 { // the text of a Markdown link: [https://x.example/a](https://x.example/a)
+		end = n
+	}
 	open := [2]int{strings.Count(s[:end], "("), strings.Count(s[:end], "[")}
 	closed := [2]int{strings.Count(s[:end], ")"), strings.Count(s[:end], "]")}
 	for end > 0 {

@@ -62,6 +62,8 @@ func TestURLsInText(t *testing.T) {
 		"<https://x.example/ab\n<https://y.example>": "https://x.example/ab https://y.example",
 		"http://[::1]:80/x":                          "http://[::1]:80/x",
 		"see (https://x.example/a_(b)), https://x.é": "https://x.example/a_(b) https://x.é",
+		"[https://x.example/a](https://x.example/a)": "https://x.example/a",
+		"[https://x.example](https://x.example/a).":  "https://x.example https://x.example/a",
 	} {
 		if got := strings.Join(textLinks(in), " "); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)

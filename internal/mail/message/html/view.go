@@ -9,8 +9,8 @@ const (
 	maxVisible    = 64 << 10 // bytes
 	maxPreview    = 1 << 10  // bytes
 	maxAnchors    = 64
-	maxAnchorText = 80 // bytes
-	maxAlts       = 64 // elements of View.AltTexts
+	maxAnchorText = 240 // bytes; a label of 60 letters in scripts with four bytes a letter, or a printed URL
+	maxAlts       = 64  // elements of View.AltTexts
 	maxIndented   = 64
 	maxUnseen     = 64
 	maxOpen       = 128 // nested elements that are tracked
@@ -48,7 +48,7 @@ type RenderedView struct {
 	HiddenLinks []string
 }
 
-// Anchor is a link to an HTTP or HTTPS URL with its visible text, at most 80 bytes.
+// Anchor is a link to an HTTP or HTTPS URL with its visible text, at most 240 bytes.
 type Anchor struct {
 	URL, Text string
 	At        int // byte offset of Text in View.VisibleText

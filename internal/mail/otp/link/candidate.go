@@ -1,6 +1,7 @@
 package link
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +16,8 @@ const (
 	maxKept    = 32  // candidates that are scored
 	maxAnchors = 64  // links of the HTML that are read
 	maxLost    = 8   // failed searches for a link in a text, after which the search stops
+	maxCrowd   = 8   // links of a message in which every link with a secret is a candidate
+	maxBody    = 800 // bytes of the text that are read for the whole message
 	maxAround  = 240 // bytes before a link that are read; also bytes of the subject
 	maxBehind  = 160 // bytes behind a link that are read
 )
@@ -29,11 +32,12 @@ type linkView struct {
 	conceptsBelow    concept.Set // ... of the text behind it
 	isSentence       bool        // its text is a sentence
 
-	isPermitted     bool // its URL does not exclude it: see address.canBeCandidate
+	isPermitted     bool // it is a web link with more than a host
 	anchorCount     int  // number of anchors with this URL in the HTML
 	showsURL        bool // the text of an anchor is a URL: "or copy this link"
 	isLocated       bool // its position in a text is known
 	isQuoted        bool // its line begins with ">"
+	isProgramText   bool // it is an argument of a command, or a string in a program
 	candidateIndex  int  // index among the candidates
 	similarCount    int  // number of other candidates with the same host and first part of the path
 	asksAction      bool // its voice asks for an action
@@ -43,11 +47,66 @@ type linkView struct {
 
 // messageContext holds the features of the whole message.
 type messageContext struct {
-	subjectConcepts concept.Set // concepts of the subject
-	linkCount       int         // number of links
-	askingCount     int         // number of links that ask for an action
-	otherConcepts   concept.Set // concepts of the other links
-	hasHTML         bool        // the message has links in HTML
+	subjectConcepts concept.Set    // concepts of the subject
+	textConcepts    concept.Set    // concepts of the first maxBody bytes of the text
+	textLength      int            // bytes of the text
+	shownCode       string         // first number of four to eight digits in the text that can be a code
+	isCodeAlone     bool           // ... and it is alone on its line
+	linkCount       int            // number of links
+	bestSecret      secretStrength // strongest secret of a link
+	bestCount       int            // number of links with that secret
+	askingCount     int            // number of links that ask for an action
+	otherConcepts   concept.Set    // concepts of the other links
+	hasHTML         bool           // the message has links in HTML
+}
+
+// readBody sets the features of the text that do not depend on words. A number alone on its line counts
+// before one in a sentence.
+func (m *messageContext) readBody(length int, s string) {
+	m.textLength = length
+	for s != "" {
+		i := 0
+		for i < len(s) && !text.IsDigit(s[i]) {
+			i++
+		}
+		n := i
+		for n < len(s) && (text.IsDigit(s[n]) || s[n] == ' ') {
+			n++
+		}
+		number, behind := strings.TrimRight(s[i:n], " "), s[n:]
+		before := strings.TrimRight(s[:i], "* ")
+		alone := (before == "" || before[len(before)-1] == '\n') && (behind == "" || strings.IndexByte("\r\n*", behind[0]) >= 0)
+		switch {
+		case alone && isCode(number):
+			m.shownCode, m.isCodeAlone = strings.ReplaceAll(number, " ", ""), true
+			return
+		case m.shownCode == "" && len(number) > 4 && isCode(number) && !inURL(s[:i]):
+			m.shownCode = strings.ReplaceAll(number, " ", "")
+		}
+		s = s[n:]
+	}
+}
+
+// inURL reports whether the text behind before belongs to its last word, with a URL or letters in it.
+func inURL(before string) bool {
+	return before != "" && (text.IsAlnum(before[len(before)-1]) || strings.Contains(before[strings.LastIndexAny(before, " \n")+1:], "/"))
+}
+
+// isCode reports whether s, of digits and spaces, has four to eight digits.
+func isCode(s string) bool { return text.InRange(len(s)-strings.Count(s, " "), 4, 8) }
+
+// carriesCode returns 3 if the URL carries the code that the text shows, otherwise 2 for a code alone on
+// its line, 1 for another one and 0 for none.
+func (v *linkView) carriesCode() int {
+	switch m := v.messageContext; {
+	case m.shownCode == "":
+		return 0
+	case strings.Contains(v.url, m.shownCode):
+		return 3
+	case m.isCodeAlone:
+		return 2
+	}
+	return 1
 }
 
 // decisiveConcepts are the concepts that decide which text describes a link.
@@ -79,6 +138,20 @@ func (v *linkView) rivalCount() int {
 	return v.messageContext.askingCount
 }
 
+// compareSecret returns 1 if the link alone has the strongest secret, 2 if others have one that is as
+// strong, 3 if others have a stronger one, and 0 if no candidate has a secret.
+func (v *linkView) compareSecret() int {
+	switch m := v.messageContext; {
+	case m.bestSecret == guessablePart:
+		return 0
+	case v.secret < m.bestSecret:
+		return 3
+	case m.bestCount > 1:
+		return 2
+	}
+	return 1
+}
+
 // linkCollector collects the links of a message. Find owns it from collectors.Get until collectors.Put.
 // The next message cannot see data of an earlier one, because collect overwrites all and mail.
 type linkCollector struct {
@@ -99,6 +172,10 @@ func (c *linkCollector) collectCandidates(m *SearchInput) []linkView {
 	c.messageContext = messageContext{subjectConcepts: c.conceptsOf(m.Subject[:min(len(m.Subject), maxAround)]), hasHTML: len(m.Anchors) > 0}
 	c.addAnchors(m.VisibleText, m.Anchors[:min(len(m.Anchors), maxAnchors)])
 	c.addPlainLinks(m.Text, m.Links[:min(len(m.Links), maxLinks)])
+	if body := cmp.Or(m.Text, m.VisibleText); slices.ContainsFunc(c.allViews, func(v linkView) bool { return v.isPermitted }) {
+		c.messageContext.readBody(len(body), body[:min(len(body), maxBody)])
+		c.messageContext.textConcepts = c.conceptsOf(body[:min(len(body), maxBody)])
+	}
 	return c.filterCandidates()
 }
 
@@ -116,7 +193,7 @@ func (c *linkCollector) at(url string) *linkView {
 		}
 	}
 	address, ok := c.address.parseLink(url)
-	c.allViews = append(c.allViews, linkView{url: url, parsedURL: address, messageContext: &c.messageContext, isPermitted: ok && address.canBeCandidate()})
+	c.allViews = append(c.allViews, linkView{url: url, parsedURL: address, messageContext: &c.messageContext, isPermitted: ok})
 	return &c.allViews[len(c.allViews)-1]
 }
 
@@ -153,6 +230,9 @@ func (s *textScan) findNext(what string) (before, behind string, found bool) {
 	}
 	before = s.text[s.nextStart:][max(0, n-maxAround):n]
 	s.nextStart += n + len(what)
+	if i := strings.Index(s.text[s.nextStart:min(len(s.text), s.nextStart+3+len(what))], what); i >= 0 {
+		s.nextStart += i + len(what) // it is there twice: [https://x.example/a](https://x.example/a)
+	}
 	behind, _, _ = strings.Cut(s.text[s.nextStart:min(len(s.text), s.nextStart+maxBehind)], "://")
 	return before, behind, true
 }
@@ -198,10 +278,27 @@ func (c *linkCollector) addSurroundings(v *linkView, before, behind string) {
 	line := before[n:]
 	v.isQuoted = strings.HasPrefix(strings.TrimLeft(line, " "), ">")
 	v.isLocated = true
+	v.isPlaceholder = v.isPlaceholder || behind != "" && strings.IndexByte("{[<$", behind[0]) >= 0 && !strings.HasSuffix(before, "<") || strings.HasPrefix(behind, "...") || strings.HasPrefix(behind, "…")
+	v.isProgramText = v.isProgramText || isProgramLine(line)
 	v.sentenceConcepts |= c.conceptsOf(lastSentence(line))
 	v.conceptsAbove |= c.conceptsOf(lastLines(before[:n]))
 	v.conceptsBelow |= c.conceptsOf(behind)
 }
+
+// isProgramLine reports whether the line before a link is the start of a command, of a request or of a
+// string in a program: curl -X, "POST ", url = ".
+func isProgramLine(line string) bool {
+	line = strings.TrimRight(line, " ")
+	first, _, _ := strings.Cut(strings.TrimLeft(line, " $`\t"), " ")
+	if last := line[strings.LastIndexByte(line, ' ')+1:]; slices.Contains(programWords, first) || slices.Contains(programWords, last) {
+		return true
+	}
+	name := strings.TrimRight(strings.TrimRight(line, "\"'`"), " ")
+	return name != "" && name[len(name)-1] != line[len(line)-1] && strings.IndexByte("=:(", name[len(name)-1]) >= 0
+}
+
+// programWords are commands that take a URL, and methods of HTTP.
+var programWords = []string{"curl", "wget", "http", "GET", "POST", "PUT", "PATCH", "DELETE"}
 
 // lastSentence returns the last sentence of the text before a link. If that text ends with the end of a
 // sentence or with a colon, the sentence that ends there is the one that describes the link.
@@ -247,9 +344,16 @@ func (c *linkCollector) filterCandidates() []linkView {
 		} else {
 			c.messageContext.otherConcepts |= v.describingConcepts() | v.wordConcepts
 		}
-		plausible := (voice | v.wordConcepts | v.nestedConcepts).HasAny(concept.ActionRequests) || !voice.HasAny(concept.OtherPurposes) && v.secret != guessablePart && c.messageContext.subjectConcepts.HasAny(concept.ActionRequests)
+		asks := (voice | v.wordConcepts | v.nestedConcepts).HasAny(concept.ActionRequests)
+		plausible := asks || v.secret != guessablePart && (len(c.allViews) <= maxCrowd || !voice.HasAny(concept.OtherPurposes))
 		if v.isPermitted && plausible && len(some) < maxKept {
 			some = append(some, v)
+			switch best := c.messageContext.bestSecret; {
+			case v.secret > best:
+				c.messageContext.bestSecret, c.messageContext.bestCount = v.secret, 1
+			case v.secret == best:
+				c.messageContext.bestCount++
+			}
 		}
 	}
 	for i := range some {

@@ -24,7 +24,8 @@ type secretStrength uint8
 const (
 	guessablePart secretStrength = iota // can be guessed
 	longNumber                          // a number of five digits or more
-	shortSecret                         // a mix of letters and digits
+	tinySecret                          // a mix of letters and digits of three to five characters, or of upper and lower case
+	shortSecret                         // a mix of letters and digits of six characters or more
 	longSecret                          // ... with sixteen characters or more
 	namedSecret                         // the value of a parameter with a name such as token
 )
@@ -35,13 +36,10 @@ type parsedURL struct {
 	nestedConcepts concept.Set    // concepts of a URL inside it, the target of a redirect
 	secret         secretStrength // of its hardest part
 	wordCount      int            // number of its words
+	partCount      int            // number of the parts of its path and of its parameters
+	isPlaceholder  bool           // a part stands for a secret: YOUR_TOKEN, {token}, :id
+	isAPI          bool           // it is an address for programs
 	urlShape       string         // scheme, host and first part of the path
-}
-
-// canBeCandidate reports whether the URL permits the link to be a candidate: its words ask for an
-// action, or it has a secret part.
-func (a *parsedURL) canBeCandidate() bool {
-	return (a.wordConcepts | a.nestedConcepts).HasAny(concept.ActionRequests) || a.secret > longNumber || a.secret == longNumber && !a.wordConcepts.HasAny(concept.OtherPurposes)
 }
 
 // addressReader parses URLs.
@@ -49,6 +47,8 @@ type addressReader struct {
 	words          text.Folded // words of the URL, folded, with a space before each
 	nestedConcepts concept.Set
 	secret         secretStrength
+	isPlaceholder  bool
+	isAPI          bool
 	isNested       bool // it reads a URL inside another one, and does not read a third level
 }
 
@@ -59,7 +59,7 @@ func (r *addressReader) parseLink(link string) (a parsedURL, ok bool) {
 	if len(link) > maxLink || strings.TrimSuffix(strings.ToLower(scheme), "s") != "http" || len(host) < 3 || len(path) < 2 || strings.ContainsAny(host, "% <>") {
 		return a, false
 	}
-	*r = addressReader{words: text.Folded{Lower: r.words.Lower[:0], Plain: r.words.Plain[:0]}, isNested: r.isNested}
+	*r = addressReader{words: text.Folded{Lower: r.words.Lower[:0], Plain: r.words.Plain[:0]}, isNested: r.isNested, isAPI: strings.HasPrefix(host, "api.")}
 	for label, more, _ := strings.Cut(host, "."); strings.Contains(more, "."); label, more, _ = strings.Cut(more, ".") {
 		if len(label) > 3 { // not app, www or api
 			r.addWord(label)
@@ -70,8 +70,12 @@ func (r *addressReader) parseLink(link string) (a parsedURL, ok bool) {
 	for path != "" {
 		var part string
 		part, path = splitAt(path[1:], "/?#&;")
+		if part != "" {
+			a.partCount++
+		}
 		r.readPart(part)
 	}
+	a.isPlaceholder, a.isAPI = r.isPlaceholder, r.isAPI
 	spelled := concept.NormalizeFolded(r.words.Lower, r.words.Lower)
 	a.wordCount = bytes.Count(spelled, []byte(" "))
 	a.wordConcepts, a.secret, a.nestedConcepts = concept.InURL(spelled), r.secret, r.nestedConcepts
@@ -105,10 +109,31 @@ func (r *addressReader) readPart(part string) {
 			secret = namedSecret
 		}
 	}
-	if r.secret = max(r.secret, secret); secret == guessablePart {
+	r.isPlaceholder = r.isPlaceholder || isPlaceholder(value)
+	r.isAPI = r.isAPI || !pair && slices.Contains(apiParts, value)
+	if r.secret = max(r.secret, secret); secret <= tinySecret {
 		r.addWord(value)
 	}
 }
+
+// isPlaceholder reports whether a part of a URL stands for a value that the reader is to fill in.
+func isPlaceholder(part string) bool {
+	if strings.IndexByte(part, '%') >= 0 {
+		part = unescape(part)
+	}
+	if strings.ContainsAny(part, "{}[]<>$|") || strings.HasPrefix(part, ":") || strings.Contains(part, "...") || strings.Contains(part, "…") || strings.Contains(part, "xxx") || strings.Contains(part, "XXX") {
+		return true
+	}
+	if start := part[:min(len(part), len("your_"))]; strings.EqualFold(start, "your_") || strings.EqualFold(start, "your-") {
+		return true
+	}
+	named := strings.Trim(part, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == "" && strings.IndexByte(part, '_') > 0
+	return named || slices.Contains(placeholders, part)
+}
+
+// placeholders are names that stand for a value when they are written in capitals; apiParts are parts
+// of a path of an address for programs.
+var placeholders, apiParts = []string{"TOKEN", "CODE", "KEY", "SECRET", "UUID", "HASH", "ID"}, []string{"api", "rest", "graphql", "webhook", "webhooks", "v1", "v2", "v3"}
 
 // readNested reads a URL inside another one. Its secret counts as short at most.
 func (r *addressReader) readNested(link string) {
@@ -152,7 +177,7 @@ func unescape(s string) string {
 
 // provingNames and provingEnds are names of parameters, and ends of names, with a value that proves who
 // clicked.
-var provingNames, provingEnds = []string{"otp", "ticket", "hmac", "jwt", "sig", "signature", "hash"}, []string{"code", "key", "sessionid"}
+var provingNames, provingEnds = []string{"otp", "ticket", "hmac", "jwt", "sig", "signature", "hash", "nonce", "tok", "otk"}, []string{"code", "key", "sessionid", "auth"}
 
 // trackingNames are names of parameters for analytics and language, which are ignored.
 var trackingNames = []string{"ref", "source", "lang", "locale", "hl"}
@@ -166,13 +191,16 @@ func isProvingName(name string) bool {
 // estimateSecrecy returns how hard a part of a URL is to guess, by its length and its mix of
 // characters.
 func estimateSecrecy(s string) secretStrength {
-	letters, numbers, upper, other := 0, 0, 0, 0
+	letters, numbers, upper, other, lowered := 0, 0, 0, 0, 0
 	for i := range len(s) {
 		switch c := s[i]; {
 		case text.IsDigit(c):
 			numbers++
 		case text.InRange(c, 'a', 'z'):
 			letters++
+			if i > 0 && text.InRange(s[i-1], 'A', 'Z') {
+				lowered++
+			}
 		case text.InRange(c, 'A', 'Z'):
 			letters++
 			upper++
@@ -191,8 +219,10 @@ func estimateSecrecy(s string) secretStrength {
 		return longSecret
 	case n >= 6 && numbers >= 2 && letters >= 2:
 		return shortSecret
-	case n >= 8 && numbers > 0 && text.InRange(upper, 2, n-3):
+	case n >= 8 && (numbers > 0 && text.InRange(upper, 2, n-3) || lowered >= 2 && upper > lowered):
 		return shortSecret
+	case n >= 3 && numbers > 0 && letters > 0, n >= 4 && lowered > 0 && upper > lowered:
+		return tinySecret
 	}
 	return guessablePart
 }
