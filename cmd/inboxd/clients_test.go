@@ -49,9 +49,13 @@ func TestClientsOfOtherLanguages(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the clients")
 	}
-	u := launch(t, filepath.Join(t.TempDir(), "data"), append(allowLoopback, "--simulate")...).signUp(t, "me@example.test")
-	t.Run("typescript", func(t *testing.T) {
+	// One server for each: both sign up and log in, which one server allows a few times a minute.
+	run := func(t *testing.T) *user {
 		t.Parallel()
+		return launch(t, filepath.Join(t.TempDir(), "data"), append(allowLoopback, "--simulate")...).signUp(t, "me@example.test")
+	}
+	t.Run("typescript", func(t *testing.T) {
+		u := run(t)
 		npmFolder(t, typescriptClient)
 		packed := u.servedPackage(t, "typescript", "npm install") // builds what the next lines use
 		u.outside(t, typescriptClient, "npm", "run", "--silent", "reference", "--", "--out", t.TempDir())
@@ -60,7 +64,7 @@ func TestClientsOfOtherLanguages(t *testing.T) {
 		u.installTypescript(t, packed)
 	})
 	t.Run("python", func(t *testing.T) {
-		t.Parallel()
+		u := run(t)
 		python := testtools.ProgramPath(t, "python3")
 		wheel := u.servedPackage(t, "python", "pip install") // generates what the next lines use
 		u.outside(t, pythonClient, python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "inboxd.pytest_plugin", "tests", "examples")
