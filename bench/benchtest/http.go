@@ -31,7 +31,7 @@ func (c *call) order() (o order) {
 type route func(*Fake, *call) (status int, body any)
 
 // routes hold mu, except those that wait. What needs a key is below /api/v1, what needs a session
-// below the rest of /api.
+// below the rest of /api and for webhooks.
 var routes = map[string]route{
 	"POST /api/auth/signup": func(*Fake, *call) (int, any) {
 		return 201, map[string]string{"session_token": fmt.Sprint("svc_sess_", time.Now().UnixNano())}
@@ -39,7 +39,7 @@ var routes = map[string]route{
 	"DELETE /api/{rest...}":           (*Fake).forget,
 	"POST /api/auth/logout":           (*Fake).forget,
 	"POST /api/keys":                  (*Fake).issueKey,
-	"POST /api/webhooks":              (*Fake).subscribe,
+	"POST /api/v1/webhooks":           (*Fake).subscribe,
 	"POST /api/inboxes/{address}/key": (*Fake).issueInboxKey,
 	"POST /api/inboxes":               (*Fake).createEncrypted,
 	"PUT /api/account/encryption": func(*Fake, *call) (int, any) {
@@ -90,6 +90,7 @@ func (f *Fake) serve(handle route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		c := &call{r, w, r.Header.Get("X-API-Key"), r.Header.Get("Authorization"), withoutTag(r.PathValue("address"))}
 		byKey := strings.HasPrefix(r.URL.Path, "/api/v1/") || strings.HasSuffix(r.URL.Path, "/latest")
+		byKey = byKey && !strings.HasPrefix(r.URL.Path, "/api/v1/webhooks") // which take a session, too
 		switch {
 		case !strings.HasPrefix(r.URL.Path, "/api/"), r.URL.Path == "/api/auth/signup":
 		case byKey && !strings.HasPrefix(c.key, "svc_"), !byKey && !strings.HasPrefix(c.session, "Bearer svc_sess_"):
