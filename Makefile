@@ -30,7 +30,7 @@ WATCH  := -race -gcflags=golang.org/x/crypto/argon2=-race=false
 # What make deps unpacked is found before what the machine has.
 export PATH := $(CURDIR)/.deps/bin:$(PATH)
 
-.PHONY: build run page page-all page-figures client-packages client-figures client-reference check quick clean test test-all test-raced test-whole test-clients race ownercheck lint lint-go lint-page house notice otp-train fuzz bench crash deps soak dist vulncheck help
+.PHONY: build run page page-all page-figures client-packages client-figures client-reference check quick clean test test-all test-raced test-whole test-clients race ownercheck lint lint-go lint-page house notice otp-train otp-field fuzz bench crash deps soak dist vulncheck help
 
 build: ## the programs, into bin/, stamped with VERSION
 	$(GO) build -ldflags '-X inboxd/internal/base/version.stamped=$(VERSION)' -o bin/ ./cmd/...
@@ -119,6 +119,9 @@ fuzz: ## every fuzz target for FUZZ
 
 otp-train: ## weights of the search for codes and links from its testdata, and its figures on what was left out
 	$(GO) test ./internal/mail/otp ./internal/mail/otp/link -count=1 -run '^TestWeights$$' -train -v
+
+otp-field: ## right, wrong and missed codes and links of the field corpus, by group, and of the batches that only measure
+	$(GO) test ./internal/mail/otp -count=1 -run '^(TestField|TestCorpus|TestTyped|TestFresh|TestMetamorphic)$$' -field -v
 
 bench: build ## the loads users care about, with their ratios
 	./bin/inbox-bench poll

@@ -49,7 +49,7 @@ type Command struct {
 
 	Backup backupCommand `cmd:"" help:"Copy the data folder while the server is running."`
 
-	ExplainOTP explainOTP `cmd:"" name:"explain-otp" help:"Print each candidate for the one-time code of a message in a file, with the features that raised or lowered its score."`
+	ExplainOTP explainOTP `cmd:"" name:"explain-otp" help:"Print each candidate for the one-time code of a message in a file, with the features that raised or lowered its score, and the answer."`
 
 	patience time.Duration // how long a server may take to respond at all; default 10 s
 }

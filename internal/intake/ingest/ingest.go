@@ -190,15 +190,15 @@ func findCode(raw []byte, doc *message.ParsedMessage, view *html.RenderedView, v
 	}
 }
 
-// ExplainCode returns the candidates in the search for a message's code, and the minimum share of an
-// accepted one.
-func ExplainCode(raw []byte) (all []otp.ScoredCandidate, threshold float64) {
+// ExplainCode returns how the search for a message's code came to its answer, without declared codes,
+// which need the verdict on the sender.
+func ExplainCode(raw []byte) (x otp.Explanation) {
 	survivesPanic(raw, func() {
 		var doc message.ParsedMessage
 		view, _ := message.ParseView(&doc, raw)
-		all, threshold = otp.ExplainCandidates(codeInput(&doc, &view))
+		x = otp.ExplainCode(codeInput(&doc, &view))
 	})
-	return all, threshold
+	return x
 }
 
 // codeInput is the visible content of a message, as input of the search for its code.

@@ -31,6 +31,7 @@ type candidate struct {
 	isAlone         bool                  // it is alone on its line, or in its HTML element
 	isSplit         bool                  // it is written in groups or as single characters
 	hasUnevenGroups bool                  // ... and the groups have different lengths
+	isDotted        bool                  // ... and points are between them
 	n               uint8                 // length of text
 	codeBytes       [text.MaxWritten]byte // normal form, without separators
 }
@@ -49,7 +50,7 @@ func (p *sourcePage) newCandidate(form codeForm, first, last int32) (c candidate
 
 func (c *candidate) appendToken(written []byte) {
 	for _, b := range written {
-		if b == '-' && c.form == formDigits {
+		if c.form == formDigits && (b == '-' || b == '.') {
 			c.isSplit = true
 		} else if int(c.n) < len(c.codeBytes) {
 			c.codeBytes[c.n] = b
@@ -75,7 +76,7 @@ func (p *sourcePage) collectCandidates(out []candidate, most int) []candidate {
 	return out
 }
 
-// aloneOnLine reports whether the line has only punctuation besides the tokens first to last.
+// aloneOnLine reports whether the line has only punctuation next tos the tokens first to last.
 func (p *sourcePage) aloneOnLine(ln *text.TokenLine, first, last int32) bool {
 	for k := ln.FirstToken; k < ln.EndToken; k++ {
 		if (k < first || k > last) && p.Tokens[k].Kind != text.KindPunct {
@@ -100,6 +101,8 @@ func (p *sourcePage) at(ln *text.TokenLine, k int32) (c candidate, next int32) {
 		return p.readNumber(ln, k)
 	case t.Kind == text.KindMixed:
 		c = p.readMixed(k)
+	case t.Kind == text.KindFigure:
+		c = p.readDotted(k)
 	default:
 		c = p.readCapitals(ln, k)
 	}
@@ -115,8 +118,8 @@ func (p *sourcePage) isSingleChar(k int32) bool {
 // readSingleChars reads a code of single characters: "4 8 2 9 1 3", "1 u 8 k u f". It also reads
 // them from the cells of a table, which become one line each in the text.
 func (p *sourcePage) readSingleChars(ln *text.TokenLine, k int32) (c candidate) {
-	digits, letters, last := 0, 0, k
 	column := k == ln.FirstToken && p.endsLine(k)
+	digits, letters, last, firstDigit, lastDigit, split := 0, 0, k, int32(-1), k, false
 	for i := k; int(i) < len(p.Tokens) && (p.isSingleChar(i) || p.Lower[p.Tokens[i].Start] == '-'); i++ {
 		if i >= ln.EndToken && !(column && p.endsLine(i)) {
 			break
@@ -125,16 +128,30 @@ func (p *sourcePage) readSingleChars(ln *text.TokenLine, k int32) (c candidate) 
 		case b == '-':
 			continue
 		case text.IsDigit(b):
-			digits++
+			if digits++; firstDigit < 0 {
+				firstDigit = i
+			}
+			split = split || digits > 1 && lastDigit < last // a letter is between digits
+			lastDigit = i
 		default:
 			letters++
 		}
 		last = i
 	}
+	first := k
+	if letters > 0 && digits >= minCode && !split { // words of one letter next to digits: "4 8 2 9 1 3 e poi"
+		if last+1 < ln.EndToken && p.Tokens[last+1].Kind == text.KindWord {
+			last = lastDigit
+		}
+		if k > ln.FirstToken && p.Tokens[k-1].Kind == text.KindWord {
+			first = firstDigit
+		}
+		letters = boolToInt(first < firstDigit || last > lastDigit)
+	}
 	if !text.InRange(digits+letters, minCode, maxCode) || letters > digits+2 && !p.aloneOnLine(ln, k, last) {
 		return candidate{last: last}
 	}
-	c = p.newCandidate(formDigits, k, last)
+	c = p.newCandidate(formDigits, first, last)
 	if letters > 0 {
 		c.form = formMixed
 	}
@@ -157,12 +174,12 @@ func (p *sourcePage) readMixed(k int32) candidate {
 	c := candidate{page: p, first: k, last: k, form: formMixed}
 	prefix, rest, _ := bytes.Cut(p.RawToken(k), []byte("-"))
 	var g digitGroups
-	if g.addDigits(rest); len(prefix) <= 2 && len(bytes.Trim(rest, "0123456789-")) == 0 && g.areEven() {
+	if g.addGroups(rest, "-"); len(prefix) <= 2 && !bytes.ContainsAny(prefix, "0123456789") && len(bytes.Trim(rest, "0123456789-")) == 0 && g.areEven() {
 		c.form = formDigits
 		c.appendToken(rest)
 		return c
 	}
-	const most, hyphens = 14, 3
+	const most, hyphens = 20, 3
 	if n := bytes.Count(rest, []byte("-")); n >= hyphens || len(p.RawToken(k))-n > most || len(rest) > 4 && isLower(rest) {
 		return candidate{} // "8-character"
 	}

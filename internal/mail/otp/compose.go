@@ -23,6 +23,8 @@ type messageContext struct {
 	maxStrength     uint8 // of the strongest label in the message
 	subjectStrength uint8 // of the strongest label in the subject
 	mentionsExpiry  bool  // the message has a unit of time, so something may expire
+	wordCount       int   // number of words of the message
+	links           []string
 
 	wordCounts       [text.ClassCount]int // number of words of each class
 	labelsAfterEnter int                  // number of labels behind a verb such as "enter"
@@ -60,6 +62,7 @@ func (p *sourcePage) setLabelStrengths(ctx *messageContext) {
 				recordLabel(ln, t, k)
 			}
 		}
+		ctx.wordCount += int(ln.WordCount)
 		ln.IsHeading = ln.LabelToken >= 0 && (ln.ColonAtEnd || ln.WordCount <= 5)
 	}
 }

@@ -3,12 +3,15 @@ package otp_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"testing"
 
 	"inboxd/internal/mail/message"
 	"inboxd/internal/mail/otp"
+	"inboxd/internal/mail/otp/link"
+	"inboxd/internal/mail/otp/quote"
 )
 
 // Limits for the results on the corpus, without the rows that are marked as doubtful.
@@ -41,9 +44,18 @@ func corpus(t testing.TB) (dir string, rows []row) {
 	return dir, rows
 }
 
+// input parses a message in the way of ingest.
 func input(raw []byte) otp.Input {
-	d := message.Parse(raw)
-	in := otp.Input{Subject: d.Subject, VisibleText: otp.ViewOf(d.HTML).VisibleText, PreviewText: otp.ViewOf(d.HTML).PreviewText, Links: d.Links}
+	var d message.ParsedMessage
+	view, _ := message.ParseView(&d, raw)
+	in := otp.Input{Subject: d.Subject, VisibleText: view.VisibleText, PreviewText: view.PreviewText, AltTexts: view.AltTexts, Links: d.Links, IsReply: d.InReplyTo != ""}
+	for _, a := range view.Anchors {
+		in.Anchors = append(in.Anchors, link.Anchor(a))
+	}
+	in.Links = slices.DeleteFunc(in.Links, func(url string) bool { return slices.Contains(view.HiddenLinks, url) })
+	for _, span := range view.IndentedSpans {
+		in.IndentedSpans = append(in.IndentedSpans, quote.TextSpan(span))
+	}
 	if !d.TextFromHTML {
 		in.Text = d.Text
 	}

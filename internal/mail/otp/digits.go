@@ -11,15 +11,21 @@ type digitGroups struct {
 	n, totalDigits int // number of groups, and of digits in all of them
 	groupSize      int // digits of each group, 0 if the groups differ
 	oddGroups      int // number of groups that do not have two to four digits
+	first, last    int // digits of the first and of the last group
 }
 
-func (g *digitGroups) addDigits(written []byte) {
-	for run := range bytes.SplitSeq(written, []byte("-")) {
+// addGroups adds the runs of digits in a token, which separator joins.
+func (g *digitGroups) addGroups(written []byte, separator string) {
+	for run := range bytes.SplitSeq(written, []byte(separator)) {
 		if g.n > 0 && g.groupSize != len(run) {
 			g.groupSize = 0
 		} else {
 			g.groupSize = len(run)
 		}
+		if g.n == 0 {
+			g.first = len(run)
+		}
+		g.last = len(run)
 		g.oddGroups += boolToInt(!text.InRange(len(run), 2, 4))
 		g.n++
 		g.totalDigits += len(run)
@@ -38,10 +44,12 @@ func (g *digitGroups) areEven() bool {
 	return text.InRange(g.groupSize, 2, 5) && text.InRange(g.totalDigits, 6, maxCode)
 }
 
-// areUneven reports whether the groups differ as in a code of seven digits: 825 44 71. Telephone
-// numbers look the same, so this is a feature of the candidate.
+// areUneven reports whether the groups differ as in some codes: 48 291, 825 44 71, 4829 1377 5. A
+// group of one digit is the first or the last of at least three. Telephone numbers look the same, so
+// this is a feature of the candidate.
 func (g *digitGroups) areUneven() bool {
-	return g.oddGroups == 0 && g.groupSize == 0 && text.InRange(g.totalDigits, 6, 8)
+	odd := g.oddGroups == 0 || g.oddGroups == 1 && min(g.first, g.last) == 1 && g.n > 2
+	return odd && g.groupSize == 0 && text.InRange(g.totalDigits, 5, maxCode-1)
 }
 
 // mostDigits is the number of digits after which no further group is read.
@@ -51,10 +59,10 @@ const mostDigits = 24
 // or card number.
 func (p *sourcePage) readNumber(ln *text.TokenLine, k int32) (c candidate, next int32) {
 	var g digitGroups
-	g.addDigits(p.RawToken(k))
+	g.addGroups(p.RawToken(k), "-")
 	all, last := g, k
 	for i := p.nextGroup(ln, k); i > 0 && all.totalDigits <= mostDigits; i = p.nextGroup(ln, i) {
-		all.addDigits(p.RawToken(i))
+		all.addGroups(p.RawToken(i), "-")
 		last = i
 	}
 	switch {
@@ -96,4 +104,32 @@ func (p *sourcePage) nextGroup(ln *text.TokenLine, i int32) int32 {
 // label before the hyphen makes it a code: "OTP-4829".
 func (p *sourcePage) isIssueKey(ln *text.TokenLine, k int32) bool {
 	return k >= ln.FirstToken+2 && p.Lower[p.Tokens[k-1].Start] == '-' && p.isContiguous(k-1, k) && p.TokenLength(k-2) > 1 && p.isUpperWord(k-2)
+}
+
+// readDotted reads a number whose groups are joined by points: 482.913, 48.29.13, 4.8.2.9.1.3. Amounts
+// and dates look the same, so this is a feature of the candidate.
+func (p *sourcePage) readDotted(k int32) (c candidate) {
+	written := p.RawToken(k)
+	if len(written) > 2*maxCode || len(bytes.Trim(written, "0123456789.")) > 0 {
+		return c
+	}
+	var g digitGroups
+	g.addGroups(written, ".")
+	if !g.areEven() || g.groupSize == 1 && g.n < 5 { // "4.8.2.9" is an address or a version
+		return c
+	}
+	c = p.newCandidate(formDigits, k, k)
+	c.isSplit, c.isDotted = true, true
+	return c
+}
+
+// looksLikeDate reports whether a code of three pairs of digits can be a date: 14-05-26, 26.05.14.
+func looksLikeDate(c *candidate) bool {
+	if c.form != formDigits || !c.isSplit || c.n != 6 {
+		return false
+	}
+	pair := func(i int) int { return int(c.codeBytes[i]-'0')*10 + int(c.codeBytes[i+1]-'0') }
+	day := func(n int) bool { return text.InRange(n, 1, 31) }
+	a, b, z := pair(0), pair(2), pair(4)
+	return day(a) && text.InRange(b, 1, 12) || text.InRange(a, 1, 12) && day(b) || text.InRange(b, 1, 12) && day(z)
 }

@@ -11,24 +11,31 @@ type ScoredCandidate struct {
 	FeatureContributions []model.FeatureContribution // contribution of each feature value to Score
 }
 
-// ExplainCandidates returns every candidate that Find scores, in the order of the message, and the
-// smallest share with which Find returns a code. It does not include declared codes: Find returns
-// those without a score.
-func ExplainCandidates(in Input) (all []ScoredCandidate, threshold float64) {
-	s := new(searchState)
+// Explanation says how FindCode came to its answer.
+type Explanation struct {
+	Candidates []ScoredCandidate // in the order of the message
+	Threshold  float64           // smallest share of a code that is the answer
+	Answer     CodeResult
+}
+
+// ExplainCode returns the answer of FindCode with every candidate that it scores. Declared codes have
+// no score.
+func ExplainCode(in Input) Explanation {
+	s, x := new(searchState), Explanation{Answer: FindCode(in)}
 	in = in.withoutQuotes()
 	s.textsMatch = sameWords(in.Text, in.VisibleText)
 	s.readPages(in, !s.textsMatch)
-	if s.canAnnounceCode() {
-		s.eachCandidate(func(v *candidateView) {
-			score := codeModel.Score(v)
-			s.scores = append(s.scores, score)
-			all = append(all, ScoredCandidate{Code: v.c.codeString(), Source: v.source, Score: score, FeatureContributions: codeModel.ExplainScore(v)})
-		})
-	}
-	model.ApplySoftmax(s.scores)
+	s.eachCandidate(func(v *candidateView) {
+		score := codeModel.Score(v)
+		s.scores = append(s.scores, score)
+		x.Candidates = append(x.Candidates, ScoredCandidate{Code: v.c.codeString(), Source: v.source, Score: score, FeatureContributions: codeModel.ExplainScore(v)})
+	})
+	x.Threshold = s.threshold()
+	shown := s.shownCount()
+	model.ApplySoftmax(s.scores[:shown])
+	model.ApplySoftmax(s.scores[shown:])
 	for i, share := range s.scores {
-		all[i].SoftmaxShare = share
+		x.Candidates[i].SoftmaxShare = share
 	}
-	return all, codeModel.Threshold
+	return x
 }

@@ -5,9 +5,9 @@ import "testing"
 // TestExplain checks that the explanation matches the result of Find.
 func TestExplain(t *testing.T) {
 	in := typical()
-	all, threshold := ExplainCandidates(in)
+	x := ExplainCode(in)
 	share := 0.0
-	for _, e := range all {
+	for _, e := range x.Candidates {
 		sum := 0.0
 		for _, c := range e.FeatureContributions {
 			sum += c.Weight
@@ -15,11 +15,11 @@ func TestExplain(t *testing.T) {
 		if d := sum - e.Score; d > 1e-3 || d < -1e-3 {
 			t.Errorf("%s: weights add up to %.4f, want %.4f", e.Code, sum, e.Score)
 		}
-		if e.Code == FindCode(in).Code {
+		if e.Code == x.Answer.Code {
 			share += e.SoftmaxShare
 		}
 	}
-	if share < threshold {
-		t.Errorf("the answer has a share of %.3f", share)
+	if x.Answer.Code != "482913" || share < x.Threshold {
+		t.Errorf("the answer is %q with a share of %.3f", x.Answer.Code, share)
 	}
 }

@@ -30,7 +30,11 @@ var baseFeatures = func() []feature {
 			return 5 + boolToInt(v.c.form != formMixed)
 		}),
 		model.BooleanFeature("own", "It stands alone on its line.", func(v *candidateView) bool { return v.c.isAlone }),
-		of("split", "It is written in groups, of one length or of several.", []string{"", "yes", "uneven"}, func(v *candidateView) int { return boolToInt(v.c.isSplit) + boolToInt(v.c.hasUnevenGroups) }),
+		of("split", "It is written in groups, of one length or of several, or with points between.", []string{"", "yes", "uneven", "points"}, func(v *candidateView) int {
+			return boolToInt(v.c.isSplit) + boolToInt(v.c.hasUnevenGroups) + 2*boolToInt(v.c.isDotted)
+		}),
+		model.BooleanFeature("date", "It could be a date: 14-05-26.", func(v *candidateView) bool { return looksLikeDate(v.c) }),
+		of("linked", "It stands in a link of the mail, also as the value of a parameter.", []string{"", "part", "value"}, (*candidateView).linkIndex),
 		of("year", "It could be a year, 1900 to 2099, or begins or ends with one: 2026-7714.", []string{"", "yes", "part"}, func(v *candidateView) int { return yearMatch(v.c) }),
 		model.BooleanFeature("counting", "It counts up or down.", func(v *candidateView) bool { return isSequential(v.c) }),
 		model.BooleanFeature("round", "It ends in three zeros.", func(v *candidateView) bool {
@@ -64,6 +68,8 @@ var baseFeatures = func() []feature {
 		model.BooleanFeature("before-is", "Between it and the word for code before it stands is.", func(v *candidateView) bool { return v.sideBefore.labelStrength > 0 && v.sideBefore.is }),
 		model.BooleanFeature("after-other", "Something else is announced between it and the word for code behind it.", func(v *candidateView) bool { return v.sideAfter.otherNumberWord }),
 		// Features of the whole message.
+		of("m-length", "How many words the mail has.", []string{"", "3", "8", "20", "50", "120", "more"}, func(v *candidateView) int { return 1 + model.BucketIndex(v.ctx.wordCount, 3, 8, 20, 50, 120) }),
+		of("m-crowd", "How many candidates its page has.", []string{"", "1", "2", "3-4", "5-8", "more"}, func(v *candidateView) int { return 1 + model.BucketIndex(v.candidateCount, 1, 2, 4, 8) }),
 		model.BooleanFeature("s-other", "The subject names a thing whose number is no code.", func(v *candidateView) bool {
 			return v.ctx.subjectSeen.hasClass(text.ClassOther, text.ClassParcel, text.ClassBooking, text.ClassMeeting)
 		}),

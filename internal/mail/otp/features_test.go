@@ -7,7 +7,7 @@ import (
 )
 
 // TestFeatures has a message for each feature, in which it has the wanted value for the candidate
-// 482913 or K7Q2MX.
+// 482913, K7Q2MX or 140526.
 func TestFeatures(t *testing.T) {
 	said := map[string]bool{}
 	for _, c := range []struct{ want, subject, text string }{
@@ -18,6 +18,12 @@ func TestFeatures(t *testing.T) {
 		{"own=yes", "", "code\n482913"},
 		{"split=yes", "", "code 482 913"},
 		{"split=uneven", "", "code 4829 13"},
+		{"split=points", "", "code 482.913"},
+		{"date=yes", "", "code 14-05-26"},
+		{"linked=part", "", "https://stork.example/482913 code 482913"},
+		{"linked=value", "", "https://stork.example/verify?c=482913 code 482913"},
+		{"m-length=3", "", "code 482913"},
+		{"m-crowd=2", "", "code 482913, code 771204"},
 		{"compared=yes", "", "code == 482913"},
 		{"compared=yes", "", "const code = 482913;"},
 		{"thing=yes", "", "Locker 14, code 482913"},
@@ -70,9 +76,9 @@ func TestFeatures(t *testing.T) {
 		{"m-money=1", "", "$5, code 482913"},
 	} {
 		var names []string
-		all, _ := explained(Input{Subject: c.subject, Text: c.text})
+		all, _ := explained(Input{Subject: c.subject, Text: c.text, Links: strings.Fields(c.text)[:1]})
 		for _, e := range all {
-			if e.code == "482913" || e.code == "K7Q2MX" {
+			if e.code == "482913" || e.code == "K7Q2MX" || e.code == "140526" {
 				names = e.names // of the last candidate, since the text comes behind the subject
 			}
 		}

@@ -20,7 +20,11 @@ const (
 	maxRated  = 128
 	maxKept   = 32
 	maxOthers = 5
+	mostPlain = 3 // different codes; with more, a message is crowded, and the other threshold of the model counts
 )
+
+// maxHiddenConfidence is the largest confidence of a code that only the list of messages shows.
+const maxHiddenConfidence = 0.7
 
 // plausibleScore is the score above which a candidate is reported in CodeResult.Candidates.
 const plausibleScore = -1.5
@@ -37,6 +41,8 @@ type searchState struct {
 	buf           []byte
 	conceptLine   int32       // the line whose concepts are in said, -1 for none
 	lineConcepts  concept.Set // cached result of topic
+	links         []string    // URLs of the message
+	codeCount     int         // number of different candidates
 	textsMatch    bool        // text and HTML have the same words, so one does not confirm the other
 }
 
@@ -70,27 +76,26 @@ func FindCode(in Input) CodeResult {
 	if s.findCode(&res, in, !s.textsMatch); s.textsMatch && res.Code == "" && len(s.candidates) > 0 {
 		s.findCode(&res, in, true) // the HTML has the same words, but its lines may be better features
 	}
+	s.links, s.ctx.links = nil, nil
 	return res
 }
 
 // findCode searches the message for a domain-bound code first, and then scores the candidates. It reads
 // the HTML only if visible is set.
 func (s *searchState) findCode(res *CodeResult, in Input, visible bool) {
-	s.candidates, s.scores, s.rankedCodes = s.candidates[:0], s.scores[:0], s.rankedCodes[:0]
+	s.candidates, s.scores, s.rankedCodes, s.codeCount = s.candidates[:0], s.scores[:0], s.rankedCodes[:0], 0
 	s.readPages(in, visible)
 	if s.findBoundCode(res) {
 		return
 	}
-	if again := s.textsMatch && visible; again || s.canAnnounceCode() {
-		s.eachCandidate(func(v *candidateView) { s.scores = append(s.scores, codeModel.Score(v)) })
-		s.setAnswer(res, in.AltTexts)
-	}
+	s.eachCandidate(func(v *candidateView) { s.scores = append(s.scores, codeModel.Score(v)) })
+	s.setAnswer(res, in.AltTexts)
 }
 
 // eachCandidate calls use with the view of every candidate, page by page. It fills the context of the
 // message first. use must not keep the view.
 func (s *searchState) eachCandidate(use func(*candidateView)) {
-	s.ctx = messageContext{}
+	s.ctx = messageContext{links: s.links}
 	for i := range s.pages {
 		p := &s.pages[i]
 		p.setLabelStrengths(&s.ctx)
@@ -100,8 +105,9 @@ func (s *searchState) eachCandidate(use func(*candidateView)) {
 		}
 	}
 	for i := range s.pages {
-		if !s.pages[i].numbersBorrowed {
-			s.candidates = s.pages[i].collectCandidates(s.candidates, len(s.candidates)+maxRated)
+		if before := len(s.candidates); !s.pages[i].numbersBorrowed {
+			s.candidates = s.pages[i].collectCandidates(s.candidates, before+maxRated)
+			s.pages[i].candidateCount = len(s.candidates) - before
 		}
 	}
 	var v candidateView
@@ -118,11 +124,14 @@ func (s *searchState) eachCandidate(use func(*candidateView)) {
 }
 
 // countSimilar returns how many other candidates of the page have the form of c, and again: 1 if
-// the same code is in the message a second time, 2 if it is in the subject.
+// the same code is in the message a second time, 2 if it is in the subject. It adds c to codeCount
+// unless an earlier candidate has the same code.
 func (s *searchState) countSimilar(c *candidate) (alike, again int) {
 	for i := range s.candidates {
 		switch o := &s.candidates[i]; {
-		case o == c || o.n != c.n:
+		case o == c:
+			s.codeCount += boolToInt(again == 0)
+		case o.n != c.n:
 		case o.codeBytes == c.codeBytes:
 			again = max(again, 1+boolToInt(o.page.source == SourceSubject))
 		case o.page == c.page && o.form == c.form && o.isAlone == c.isAlone && o.isSplit == c.isSplit:
@@ -151,20 +160,26 @@ func (s *searchState) conceptsOf(folded []byte) concept.Set {
 // reports the other plausible codes in CodeResult.Candidates.
 func (s *searchState) setAnswer(res *CodeResult, alt []string) {
 	res.Candidates = nil
-	s.mergeShares(0, len(s.candidates))
-	for first := 0; len(s.rankedCodes) > 1 && s.rankedCodes[0].totalShare < codeModel.Threshold && first < len(s.candidates); {
+	shown, threshold := s.shownCount(), s.threshold()
+	s.mergeShares(0, shown)
+	for first := 0; len(s.rankedCodes) > 1 && s.rankedCodes[0].totalShare < threshold && first < shown; {
 		// No code reaches the threshold over the whole message, because the pages contradict each
 		// other. The first page that has a code above the threshold by itself wins.
 		last := first
-		for last < len(s.candidates) && s.candidates[last].page == s.candidates[first].page {
+		for last < shown && s.candidates[last].page == s.candidates[first].page {
 			last++
 		}
 		s.mergeShares(first, last)
 		first = last
 	}
+	sure := 1.0
+	if len(s.rankedCodes) == 0 { // the opened message shows no code
+		s.mergeShares(shown, len(s.candidates))
+		sure = maxHiddenConfidence
+	}
 	for i, k := range s.rankedCodes {
-		if i == 0 && k.totalShare >= codeModel.Threshold {
-			res.Code, res.Source, res.Confidence = k.code, s.candidates[k.at].page.source, codeModel.ConfidenceAt(k.totalShare)
+		if i == 0 && k.totalShare >= threshold {
+			res.Code, res.Source, res.Confidence = k.code, s.candidates[k.at].page.source, min(sure, codeModel.ConfidenceAt(k.totalShare))
 			if res.Source == SourceHTML && inAlt(alt, res.Code) {
 				res.Source = SourceAlt
 			}
@@ -172,6 +187,22 @@ func (s *searchState) setAnswer(res *CodeResult, alt []string) {
 			res.Candidates = append(res.Candidates, k.code)
 		}
 	}
+}
+
+// shownCount returns the number of candidates that the opened message shows; they come first.
+func (s *searchState) shownCount() int {
+	if i := slices.IndexFunc(s.candidates, func(c candidate) bool { return c.page.isHidden }); i >= 0 {
+		return i
+	}
+	return len(s.candidates)
+}
+
+// threshold returns the smallest share of a code that is the answer.
+func (s *searchState) threshold() float64 {
+	if s.codeCount > mostPlain {
+		return codeModel.CrowdedThreshold
+	}
+	return codeModel.Threshold
 }
 
 // mergeShares sums the shares of the candidates [first, last) for each code, and sorts the code
@@ -231,6 +262,7 @@ func (s *searchState) readPages(in Input, visible bool) {
 	if !visible {
 		in.VisibleText = ""
 	}
+	s.links = in.Links
 	s.pages[0].readText(SourceSubject, in.Subject)
 	s.pages[0].numbersBorrowed, _, _ = quote.ParsePrefixes(in.Subject)
 	s.pages[1].readText(SourceText, in.Text)

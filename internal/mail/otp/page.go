@@ -11,6 +11,7 @@ type sourcePage struct {
 	numbersBorrowed bool      // the subject of a reply: its numbers belong to the older message and are not candidates
 	signs           []sign    // of each token
 	bags            []signSet // of each line
+	candidateCount  int
 }
 
 // readText splits s into tokens, without their signs.

@@ -23,6 +23,12 @@ import (
 // trains is set by make otp-train to train the model again.
 var trains = flag.Bool("train", false, "write weights.txt from testdata and print the folds")
 
+// quick trains without the folds, with the present thresholds and calibration curve, to try a change.
+var quick = flag.Bool("quick", false, "with -train: leave out the folds, and keep the thresholds and the confidence")
+
+// simpler compares the model with simpler ones.
+var simpler = flag.Bool("simpler", false, "with -train: print the figures of this and of simpler models, and write nothing")
+
 // example returns a message as a training example. It collects the candidates and their features in
 // the way of Find.
 func example(family, want string, weight float64, in Input) *train.Example {
@@ -31,9 +37,6 @@ func example(family, want string, weight float64, in Input) *train.Example {
 	in = in.withoutQuotes()
 	s.textsMatch = sameWords(in.Text, in.VisibleText)
 	s.readPages(in, !s.textsMatch)
-	if !s.canAnnounceCode() {
-		return e
-	}
 	s.eachCandidate(func(v *candidateView) {
 		e.Answers, e.Places, e.Parts = append(e.Answers, v.c.codeString()), append(e.Places, codeModel.ActivePlaces(v, nil)), append(e.Parts, slices.IndexFunc(s.pages[:], func(p sourcePage) bool { return p.source == v.source && p.isHidden == v.isHidden }))
 	})
@@ -53,8 +56,9 @@ func data(t testing.TB, nth int) (all []*train.Example) {
 			all = append(all, example(family, want, weight, in()))
 		}
 	}
-	files, _ := filepath.Glob(filepath.Join("testdata", "stories", "*.txt"))
-	for _, file := range files {
+	readTypedSubjects(t)
+	rows, byGroup := readSentences(t)
+	for _, file := range storyFiles(t) {
 		for _, m := range readTales(t, file) {
 			family := filepath.Base(file) + " " + m.name
 			add(family, m.want, 1, m.input)
@@ -66,16 +70,26 @@ func data(t testing.TB, nth int) (all []*train.Example) {
 			}
 		}
 	}
+	labels, nouns := map[string][]string{}, map[string][]string{}
 	eachWord(t, "labels.tsv", func(lang, label string) {
+		labels[lang] = append(labels[lang], label)
 		for _, in := range labelMails(label) {
 			add("label "+label, "482913", tableWeight, func() Input { return in })
 		}
 	})
 	eachWord(t, "nouns.tsv", func(lang, noun string) {
+		nouns[lang] = append(nouns[lang], noun)
 		for _, in := range nounMails(noun) {
 			add("noun "+noun, "", tableWeight, func() Input { return in })
 		}
 	})
+	for i, lang := range slices.Sorted(maps.Keys(nouns)) {
+		if len(labels[lang]) > 0 {
+			tableMails(labels[lang], nouns[lang], rand.New(rand.NewSource(int64(i))), func(want string, in Input) {
+				add("table "+lang, want, sentenceWeight, func() Input { return in })
+			})
+		}
+	}
 	for _, written := range slices.Sorted(maps.Keys(normalForms)) {
 		for _, frame := range formFrames {
 			in := Input{Text: strings.Replace(frame, "%", written, 1)}
@@ -87,14 +101,40 @@ func data(t testing.TB, nth int) (all []*train.Example) {
 			add("phrase "+p.lang, want, phraseWeight, func() Input { return in })
 		})
 	}
-	all = append(all, vary(stories)...)
+	typed := 0
+	typedMails(t, "typed.tsv", func(want string, in Input) {
+		typed++
+		add(fmt.Sprintf("typed %d", typed%50), want, typedWeight, func() Input { return in })
+	})
+	for i, row := range rows {
+		row.sentenceMails(rand.New(rand.NewSource(int64(i))), func(want string, in Input) {
+			add("sentence "+row.language, want, sentenceWeight, func() Input { return in })
+		})
+	}
+	eachRow(t, "used-and-shop-codes.tsv", func(columns []string) {
+		usedMails(columns, rand.New(rand.NewSource(int64(len(columns[1])))), func(want string, in Input) {
+			add("used "+columns[0], want, sentenceWeight, func() Input { return in })
+		})
+	})
+	all = append(all, vary(stories, byGroup)...)
 	t.Logf("%d mails, and %d made from them", n, len(all)-n/nth)
 	return all
+}
+
+// storyFiles returns the files of stories.
+func storyFiles(t testing.TB) []string {
+	files, err := filepath.Glob(filepath.Join("testdata", "stories", "*.txt"))
+	if err != nil || len(files) == 0 {
+		t.Fatal("no stories", err)
+	}
+	return files
 }
 
 // Weights of generated examples. An example from a story has weight 1.
 const (
 	tableWeight    = 0.2  // from a table of words
+	typedWeight    = 0.4  // from testdata/typed.tsv
+	sentenceWeight = 0.4  // from testdata/sentences.tsv
 	phraseWeight   = 0.05 // from a table of phrases
 	expandedWeight = 0.3  // from a story, with another code: see rewritten
 )
@@ -105,6 +145,12 @@ func (m *taleMail) input() Input {
 	in := Input{Subject: m.subject, Text: m.text, VisibleText: v.VisibleText + m.visible, PreviewText: v.PreviewText}
 	for _, span := range v.IndentedSpans {
 		in.IndentedSpans = append(in.IndentedSpans, quote.TextSpan(span))
+	}
+	for _, a := range v.Anchors {
+		in.Links = append(in.Links, a.URL)
+	}
+	for _, w := range urlsIn(nil, m.text) {
+		in.Links = append(in.Links, strings.TrimRight(w.url, ".,;:!?)"))
 	}
 	return in
 }
@@ -133,8 +179,8 @@ func (m taleMail) rewritten() (taleMail, bool) {
 	}
 	if m.want != "" {
 		m.want = to
-		if strings.Trim(to, "0123456789 ") == "" {
-			m.want = strings.ReplaceAll(to, " ", "")
+		if strings.Trim(to, "0123456789 -") == "" {
+			m.want = separatorRemover.Replace(to)
 		}
 	}
 	return m, m.subject+m.text+m.html != before
@@ -150,7 +196,7 @@ func newCode(r *rand.Rand) string {
 		}
 		return string(b)
 	}
-	switch r.Intn(8) {
+	switch r.Intn(13) {
 	case 0:
 		return some(letters, 1) + some(digits, 1) + some(letters, 2) + some(digits, 1) + some(letters, 1)
 	case 1:
@@ -165,6 +211,16 @@ func newCode(r *rand.Rand) string {
 		return some(digits, 3) + " " + some(digits, 3)
 	case 6:
 		return some("3456789", 1) + some(digits, 3)
+	case 7:
+		return some("3456789", 1) + some(digits, 1) + "-" + some(digits, 2) + "-" + some(digits, 2)
+	case 8:
+		return some(digits, 2) + " " + some(digits, 3)
+	case 9:
+		return some(letters+"abcdefghjkmnpqrstuvwxyz", 2) + some(digits, 1) + some(letters+"abcdefghjkmnpqrstuvwxyz"+digits, 5+r.Intn(8))
+	case 11:
+		return []string{"123456", "1234", "654321", "4321", "12345678", "111111", "345678", "0000"}[r.Intn(8)]
+	case 10:
+		return some("123456789", 1) + some(digits, 2) + "000"[:r.Intn(3)+1]
 	}
 	return some(digits, 8)
 }
@@ -215,8 +271,7 @@ func TestWeights(t *testing.T) {
 // candidates of a sample of the messages.
 func digest(t *testing.T) string {
 	h := sha256.New()
-	files, _ := filepath.Glob(filepath.Join("testdata", "stories", "*.txt"))
-	for _, file := range append(files, "testdata/labels.tsv", "testdata/nouns.tsv", "testdata/phrases.tsv") {
+	for _, file := range append(storyFiles(t), "testdata/labels.tsv", "testdata/nouns.tsv", "testdata/phrases.tsv", "testdata/typed.tsv", "testdata/sentences.tsv", "testdata/used-and-shop-codes.tsv") {
 		raw, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -231,47 +286,96 @@ func digest(t *testing.T) string {
 }
 
 // retrain runs three kinds of cross-validation: it holds out families, languages, and files of
-// stories (batches). It logs the results, sets the threshold and the calibration curve from them,
-// trains the model on all data, and writes weights.txt.
+// stories (batches), whose messages have other authors than the rest. It logs the results, sets the
+// thresholds from the batches and the calibration curve from all of them, trains the model on all
+// data, and writes weights.txt.
 func retrain(t *testing.T, all []*train.Example) {
 	names := codeModel.PlaceNames()
-	var hard []train.Outcome
-	left := func(part func(*train.Example) string) (easy []train.Outcome) {
-		easy, hard = stories(settings.LeaveOut(all, len(names), part))
-		return easy
+	if *quick {
+		net := settings.TrainNetwork(all, len(names), func(*train.Example) bool { return true })
+		file := train.FormatWeights(digest(t), names, net, codeModel.Threshold, nil)
+		for line := range strings.Lines(weightsFile) {
+			if strings.HasPrefix(line, "right ") || strings.HasPrefix(line, "crowded ") {
+				file = append(file, line...)
+			}
+		}
+		writeWeights(t, file)
+		return
 	}
-	families := left(func(e *train.Example) string { return e.Family })
-	tongues := left(func(e *train.Example) string { return e.Group })
-	batches := left(func(e *train.Example) string { f, _, _ := strings.Cut(e.Family, " "); return f })
-	threshold := max(train.FindThreshold(families, mostWrong), train.FindThreshold(tongues, mostWrongTongue))
-	sure := train.ReliableShare(threshold, mostWrongSure, families, tongues)
-	for _, from := range []float64{0.7, threshold, 0.85} {
-		train.LogFigures(t, "leave-family-out", families, from)
-		train.LogFigures(t, "leave-language-out", tongues, from)
-		train.LogFigures(t, "leave-batch-out", batches, from)
-		train.LogFigures(t, "... of hard mails", hard, from)
+	byBatch := func(e *train.Example) string { f, _, _ := strings.Cut(e.Family, " "); return f }
+	if *simpler {
+		for name, s := range map[string]train.Settings{
+			"one network": {InputDropout: 0.4, NoAnswerWeight: 2, Folds: 5, Networks: 1}, "linear": {InputDropout: 0.4, NoAnswerWeight: 2, Folds: 5, Networks: 1, IsLinear: true},
+		} {
+			ordinary, hard := stories(s.LeaveOut(all, len(names), byBatch))
+			newThresholds(append(ordinary, hard...)).log(t, name, ordinary, hard)
+		}
+		return
 	}
-	train.LogMisses(t, "family", families, threshold)
-	train.LogMisses(t, "language", tongues, threshold)
+	families, hard := stories(settings.LeaveOut(all, len(names), func(e *train.Example) string { return e.Family }))
+	tongues, hardTongues := stories(settings.LeaveOut(all, len(names), func(e *train.Example) string { return e.Group }))
+	batches, hardBatches := stories(settings.LeaveOut(all, len(names), byBatch))
+	unseen := slices.Concat(batches, hardBatches)
+	limits := newThresholds(unseen)
+	limits.log(t, "leave-family-out", families, hard)
+	limits.log(t, "leave-language-out", tongues, hardTongues)
+	limits.log(t, "leave-batch-out", batches, hardBatches)
+	train.LogMisses(t, "batch", unseen, limits.plain)
+	sure := train.ReliableShare(limits.plain, mostWrongSure, families, tongues, unseen)
 	net := settings.TrainNetwork(all, len(names), func(*train.Example) bool { return true })
-	file := train.FormatWeights(digest(t), names, net, threshold, train.CalibrationCurve(tongues, sure))
+	file := train.FormatWeights(digest(t), names, net, limits.plain, train.CalibrationCurve(slices.Concat(tongues, unseen), sure))
+	file = append(file, fmt.Sprintf("crowded %g\n", limits.crowded)...)
 	t.Logf("%d places, a file of %d bytes", len(names), len(file))
-	train.PrintSure(t, "leave-family-out", families, threshold, sure)
-	train.PrintSure(t, "leave-language-out", tongues, threshold, sure)
-	train.PrintSure(t, "leave-batch-out", batches, threshold, sure)
+	train.PrintSure(t, "leave-family-out", families, limits.plain, sure)
+	train.PrintSure(t, "leave-language-out", tongues, limits.plain, sure)
+	train.PrintSure(t, "leave-batch-out", unseen, limits.plain, sure)
+	writeWeights(t, file)
+}
+
+// thresholds are those of model.Model.
+type thresholds struct{ plain, crowded float64 }
+
+// newThresholds returns the thresholds with the largest utility for outcomes that nothing was learned
+// from.
+func newThresholds(outcomes []train.Outcome) thresholds {
+	plain, crowded := byCrowd(outcomes)
+	return thresholds{train.UtilityThreshold(plain, costOfWrong), train.UtilityThreshold(crowded, costOfWrong)}
+}
+
+// byCrowd splits outcomes into those of plain and of crowded messages.
+func byCrowd(outcomes []train.Outcome) (plain, crowded []train.Outcome) {
+	for _, o := range outcomes {
+		if codes := slices.Compact(slices.Sorted(slices.Values(o.Answers))); len(codes) > mostPlain {
+			crowded = append(crowded, o)
+		} else {
+			plain = append(plain, o)
+		}
+	}
+	return plain, crowded
+}
+
+// log prints the figures of outcomes.
+func (l thresholds) log(t *testing.T, name string, ordinary, hard []train.Outcome) {
+	plain, crowded := byCrowd(ordinary)
+	train.LogFigures(t, name+", plain", plain, l.plain)
+	train.LogFigures(t, name+", crowded", crowded, l.crowded)
+	plain, crowded = byCrowd(hard)
+	train.LogFigures(t, name+", plain and hard", plain, l.plain)
+	train.LogFigures(t, name+", crowded and hard", crowded, l.crowded)
+}
+
+func writeWeights(t *testing.T, file []byte) {
 	if err := os.WriteFile("weights.txt", file, 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // settings are the hyperparameters of the model.
-var settings = train.Settings{InputDropout: 0.4, NoAnswerWeight: 2}
+var settings = train.Settings{InputDropout: 0.4, NoAnswerWeight: 2, Folds: 5}
 
-// The largest fractions of wrong answers on held-out folds.
 const (
-	mostWrong       = 0.003 // of held-out families
-	mostWrongTongue = 0.005 // of held-out languages
-	mostWrongSure   = 0.002 // of the answers with a confidence of at least train.SureConfidence, in both
+	costOfWrong   = 5     // how many missing answers a wrong one is as bad as
+	mostWrongSure = 0.002 // largest fraction of wrong answers among those with a confidence of train.SureConfidence, on each kind of folds
 )
 
 // stories returns the outcomes of stories, which decide the threshold, and those of adversarial
@@ -300,15 +404,11 @@ type phrase struct{ lang, subject, lead, below, without string }
 
 // readPhrases reads testdata/phrases.tsv.
 func readPhrases(t testing.TB) (all []phrase) {
-	raw, err := os.ReadFile(filepath.Join("testdata", "phrases.tsv"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(raw)) {
-		if f := strings.Split(strings.TrimSuffix(line, "\n"), "\t"); len(f) == 5 && line[0] != '#' {
+	eachRow(t, "phrases.tsv", func(f []string) {
+		if len(f) == 5 {
 			all = append(all, phrase{f[0], f[1], f[2], f[3], f[4]})
 		}
-	}
+	})
 	return all
 }
 

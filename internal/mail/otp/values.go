@@ -2,6 +2,7 @@ package otp
 
 import (
 	"bytes"
+	"strings"
 
 	"inboxd/internal/mail/otp/model"
 	"inboxd/internal/mail/otp/text"
@@ -90,4 +91,22 @@ func shapeSet(c *candidate) (set uint64) {
 		set |= uint64(boolToInt(seen)) << i
 	}
 	return set
+}
+
+// maxLinked is the number of bytes of the links of a message that are searched for a candidate.
+const maxLinked = 4096
+
+// linkIndex returns 2 if the candidate, as written, is the value of a parameter in a link of the
+// message, 1 if it is in another part of one, and 0 if it is in none.
+func (v *candidateView) linkIndex() (index int) {
+	code, searched := v.c.codeBytes[:v.c.n], 0
+	for _, url := range v.ctx.links {
+		if searched += len(url); searched > maxLinked || index == 2 {
+			break
+		}
+		if at := strings.Index(url, string(code)); at >= 0 {
+			index = max(index, 1+boolToInt(at > 0 && url[at-1] == '='))
+		}
+	}
+	return index
 }

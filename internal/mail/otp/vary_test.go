@@ -13,7 +13,7 @@ import (
 // code in a message that does not contain it.
 
 const (
-	varieties    = 3   // number of examples of each kind from one story
+	varieties    = 1   // number of examples of each kind from one story
 	variedWeight = 0.5 // weight of each
 )
 
@@ -68,7 +68,7 @@ func (m *reported) paragraphs() (all []string) {
 }
 
 // vary makes examples from all stories. It is deterministic.
-func vary(all []reported) (made []*train.Example) {
+func vary(all []reported, byGroup map[string]sentences) (made []*train.Example) {
 	loans := lend(all)
 	for _, m := range all {
 		h := fnv.New64a()
@@ -77,6 +77,14 @@ func vary(all []reported) (made []*train.Example) {
 		for range varieties {
 			made = append(made, m.longer(loans, r)...)
 			made = append(made, m.renamed(loans, r)...)
+			s, ok := byGroup[m.Group]
+			if !ok {
+				s = byGroup["en"]
+			}
+			for range 2 {
+				d := dressed(message{m.in, m.WantAnswer}, s, r)
+				made = append(made, m.made(d.want, d.Input, nil)...)
+			}
 		}
 		made = append(made, m.without()...)
 	}

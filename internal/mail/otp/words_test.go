@@ -3,27 +3,31 @@ package otp
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
+
+	"inboxd/internal/mail/otp/text"
 )
 
-// eachWord calls use for each word of a table of testdata.
-func eachWord(t testing.TB, table string, use func(lang, word string)) {
+// eachRow calls use for each row of a table of testdata, with its columns.
+func eachRow(t testing.TB, table string, use func(columns []string)) {
 	raw, err := os.ReadFile(filepath.Join("testdata", table))
 	if err != nil {
 		t.Fatal(err)
 	}
-	words := 0
-	for l := range strings.Lines(string(raw)) {
-		lang, list, _ := strings.Cut(strings.TrimSpace(l), "\t")
-		if strings.HasPrefix(lang, "#") {
-			continue
-		}
-		for word := range strings.SplitSeq(list, "\t") {
-			words++
-			use(lang, word)
-		}
+	for columns := range text.TableRows(string(raw)) {
+		use(columns)
 	}
+}
+
+// eachWord calls use for each word of a table of testdata.
+func eachWord(t testing.TB, table string, use func(lang, word string)) {
+	words := 0
+	eachRow(t, table, func(columns []string) {
+		for _, word := range columns[1:] {
+			words++
+			use(columns[0], word)
+		}
+	})
 	if words < 500 {
 		t.Errorf("only %d words", words)
 	}
@@ -43,7 +47,7 @@ func TestLabels(t *testing.T) {
 
 // labelMails returns messages with a label and the code 482913.
 func labelMails(label string) []Input {
-	return []Input{{Subject: "Acme", Text: label + ": 482913"}, {Subject: "Acme", Text: label + "\n\n482913\n"}}
+	return []Input{{Subject: "Acme", Text: label + ": 482913"}, {Subject: "Acme", Text: label + "\n\n482913\n"}, {Subject: "test", Text: label + " 482913"}}
 }
 
 // TestNouns checks that the numbers of other things are not codes, also in notices about signing in

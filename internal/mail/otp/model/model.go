@@ -106,6 +106,7 @@ type Model[V any] struct {
 	from, to      [HiddenUnits]float32   // biases of the hidden units, and their weights into the score
 
 	Threshold        float64            // smallest share with which a candidate is the answer
+	CrowdedThreshold float64            // ... among many candidates; the caller says how many these are
 	calibrationCurve []calibrationPoint // calibration curve, by ascending share
 	dataDigest       string
 }
@@ -165,6 +166,8 @@ func (m *Model[V]) readWeights(file string) {
 			m.dataDigest = words[1]
 		case "threshold":
 			m.Threshold = parseWeight(words[1])
+		case "crowded":
+			m.CrowdedThreshold = parseWeight(words[1])
 		case "right":
 			m.calibrationCurve = append(m.calibrationCurve, calibrationPoint{parseWeight(words[1]), parseWeight(words[2])})
 		case "from":

@@ -129,7 +129,7 @@ func (p *Page) addToken(start, end int, k Kind, c Class, weight int) int {
 // words.
 func (p *Page) MayStart(k int32) bool {
 	switch t := &p.Tokens[k]; t.Kind {
-	case KindNumber, KindMixed:
+	case KindNumber, KindMixed, KindFigure:
 		return true
 	case KindWord:
 		last := p.Plain[t.End-1]

@@ -1,9 +1,11 @@
 package train
 
 import (
+	"cmp"
 	"math"
 	"math/rand"
 	"slices"
+	"sync"
 
 	"inboxd/internal/mail/otp/model"
 )
@@ -24,6 +26,11 @@ const (
 type Settings struct {
 	InputDropout   float64 // dropout rate of the input: the part of the active features that each step leaves out
 	NoAnswerWeight float64 // factor on the weight of examples without an answer: a wrong answer is worse than none
+	Folds          int     // folds of a cross-validation, FoldCount if 0
+
+	// Simpler models, to compare with: only outcomes of LeaveOut can be of one.
+	IsLinear bool // without a hidden layer
+	Networks int  // networks of the ensemble, ensembleSize if 0
 }
 
 // NeuralNetwork is a trained network. The fields are those of model.Model.
@@ -43,17 +50,21 @@ type NeuralNetwork struct {
 func (o Settings) TrainNetwork(all []*Example, size int, use func(*Example) bool) *NeuralNetwork {
 	set := usableExamples(all, use)
 	mean := &NeuralNetwork{directWeights: make([]float64, size), hiddenWeights: make([][]float64, size), usedPlaces: commonPlaces(set, size)}
-	for seed := range int64(ensembleSize) {
-		l := newLearner(size, mean.usedPlaces, rand.New(rand.NewSource(seed+1)))
-		l.Settings = o
-		l.runEpochs(slices.Clone(set))
+	members := make([]*learner, cmp.Or(o.Networks, ensembleSize))
+	var running sync.WaitGroup
+	for i := range members {
+		members[i] = o.newLearner(size, mean.usedPlaces, rand.New(rand.NewSource(int64(i+1))))
+		running.Go(func() { members[i].runEpochs(slices.Clone(set)) })
+	}
+	running.Wait()
+	for _, l := range members {
 		for p := range size {
-			mean.directWeights[p] += l.directWeights[p] / ensembleSize
+			mean.directWeights[p] += l.directWeights[p] / float64(len(members))
 			mean.hiddenWeights[p] = append(mean.hiddenWeights[p], l.hiddenWeights[p]...)
 		}
 		mean.from = append(mean.from, l.from...)
 		for _, x := range l.to {
-			mean.to = append(mean.to, x/ensembleSize)
+			mean.to = append(mean.to, x/float64(len(members)))
 		}
 	}
 	return mean
@@ -103,9 +114,9 @@ type learner struct {
 	hiddenGradients        []float64   // gradients of the inputs of the hidden units for one candidate
 }
 
-// newLearner returns a network with random weights around the hidden layer and direct weights of 0.
-
-func newLearner(size int, known []bool, r *rand.Rand) *learner {
+// newLearner returns a network with random weights around the hidden layer and direct weights of 0. A
+// linear one has weights of 0 there too, and they stay so.
+func (o Settings) newLearner(size int, known []bool, r *rand.Rand) *learner {
 	rows := func(size int) [][]float64 {
 		all := make([][]float64, size)
 		for i := range all {
@@ -114,8 +125,11 @@ func newLearner(size int, known []bool, r *rand.Rand) *learner {
 		return all
 	}
 	few := func() []float64 { return make([]float64, unitsPerNetwork) }
-	l := &learner{NeuralNetwork: NeuralNetwork{make([]float64, size), rows(size), few(), few(), known}, squaredGradients: make([]float64, size), unitSquares: rows(size),
+	l := &learner{Settings: o, NeuralNetwork: NeuralNetwork{make([]float64, size), rows(size), few(), few(), known}, squaredGradients: make([]float64, size), unitSquares: rows(size),
 		fromSquares: few(), toSquares: few(), r: r, hiddenGradients: few()}
+	if o.IsLinear {
+		return l
+	}
 	for _, row := range l.hiddenWeights {
 		for k := range row {
 			row[k] = r.NormFloat64() * 0.1
