@@ -121,7 +121,8 @@ func isPlaceholder(part string) bool {
 	if strings.IndexByte(part, '%') >= 0 {
 		part = unescape(part)
 	}
-	if strings.ContainsAny(part, "{}[]<>$|") || strings.HasPrefix(part, ":") || strings.Contains(part, "...") || strings.Contains(part, "…") || strings.Contains(part, "xxx") || strings.Contains(part, "XXX") {
+	holds := func(filler string) bool { return strings.Contains(part, filler) }
+	if strings.ContainsAny(part, "{}[]<>$|") || strings.HasPrefix(part, ":") || slices.ContainsFunc(fillers, holds) {
 		return true
 	}
 	if start := part[:min(len(part), len("your_"))]; strings.EqualFold(start, "your_") || strings.EqualFold(start, "your-") {
@@ -130,6 +131,9 @@ func isPlaceholder(part string) bool {
 	named := strings.Trim(part, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == "" && strings.IndexByte(part, '_') > 0
 	return named || slices.Contains(placeholders, part)
 }
+
+// fillers are parts of a value that nobody has filled in.
+var fillers = []string{"...", "…", "xxx", "XXX"}
 
 // placeholders are names that stand for a value when they are written in capitals; apiParts are parts
 // of a path of an address for programs.
