@@ -3,7 +3,10 @@ package disk
 import (
 	"log/slog"
 	"os"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -42,4 +45,34 @@ func TestGuardDoesNotFlutter(t *testing.T) {
 		t.Errorf("closed %d times", closures)
 	}
 	must(t, f.Close())
+}
+
+// TestDiskIsWatchedAfterCommits checks that a commit is followed by a look at the disk, and that an
+// idle folder is looked at once a second.
+func TestDiskIsWatchedAfterCommits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var looks atomic.Int64
+		o := &Options{FS: vfs.NewMem(), Logger: slog.New(slog.DiscardHandler), ReserveBytes: mib, BallastBytes: mib,
+			FreeSpace: func() (uint64, uint64, error) { looks.Add(1); return 500 * mib, 1000 * mib, nil }}
+		f, err := OpenFolder("data", o)
+		must(t, err)
+		f.StartWork(func() error { return nil }, func() bool { return false })
+		opened := looks.Load()
+		expect := func(want int64) {
+			t.Helper()
+			synctest.Wait()
+			if got := looks.Load() - opened; got != want {
+				t.Errorf("%d looks, want %d", got, want)
+			}
+		}
+		for range 3 {
+			must(t, f.BeginCommit(1))
+		}
+		time.Sleep(activeLook)
+		expect(1)
+		time.Sleep(10 * idleLook)
+		expect(11)
+		f.StopWork()
+		must(t, f.Close())
+	})
 }
